@@ -3,6 +3,7 @@
     python -m benchmarks.relevance [--write] [arguments of manage.py evaluate]
     python -m benchmarks.relevance --check
 
+A collection `irds:NAME` is a dataset of ir_datasets, written to var/judged by `benchmarks.irds`.
 Measures, and with --write replaces the overview in the page and all tables in the results; both
 name the release and the commit that they were measured with. --check measures nothing: it fails if
 either is older than one release and the ranking code has changed since.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from benchmarks import irds
 from benchmarks.temporary_site import ROOT
 
 if TYPE_CHECKING:
@@ -64,7 +66,11 @@ def main() -> None:
     from search.management.commands.evaluate import Command
 
     command = Command()
-    arguments = [each for each in sys.argv[1:] if each != "--write"]
+    arguments = [
+        str(irds.write(each.removeprefix(irds.PREFIX))) if each.startswith(irds.PREFIX) else each
+        for each in sys.argv[1:]
+        if each != "--write"
+    ]
     command.run_from_argv(["manage.py", "evaluate", *arguments])
     if "--write" in sys.argv:
         rewrite(PAGE, summary(command.outcomes))

@@ -3,9 +3,9 @@
     python -m benchmarks.manuals
     python -m benchmarks.manuals celery --profile default rrf keyword-only vector-only --questions
 
-Everything after the names goes to `manage.py evaluate`. The manuals are those of Celery (reST) and
-FastAPI (Markdown), out of their source distributions on PyPI, whose hashes are checked. README.md
-in this folder says how the questions were written and judged.
+Everything after the names goes to `benchmarks.questions`. The manuals are those of Celery (reST)
+and FastAPI (Markdown), out of their source distributions on PyPI, whose hashes are checked.
+README.md in this folder says how the questions were written and judged.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.manuals import MANUALS
+from benchmarks.questions import evaluate
 from benchmarks.temporary_site import site
 
 
@@ -14,13 +15,12 @@ def main() -> None:
     rest = [each for each in arguments if each not in MANUALS]
     with site("manuals"):
         from django.conf import settings
-        from django.core.management import call_command
 
         settings.JUDGED_COLLECTIONS = {
             **settings.JUDGED_COLLECTIONS,
             **{name: f"benchmarks.manuals.{name}" for name in MANUALS},
         }
-        call_command("evaluate", "--collection", *(names or MANUALS), *rest)
+        evaluate(["--collection", *(names or MANUALS), *rest])
 
 
 if __name__ == "__main__":

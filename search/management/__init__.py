@@ -32,18 +32,12 @@ from ingestion.management import PlainCommand
 from ingestion.models import Collection
 from search.engine import similarity_background
 from search.errors import SearchError
-from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
 from search.tuning.evaluation.judged_collections import (
-    Corpus,
-    DocumentCorpus,
     EvaluationError,
     JudgedCollection,
     corpus_collection,
-    find,
-    find_all,
     receive_missing,
 )
-from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped
 
 
 def relevance_folder() -> Path:

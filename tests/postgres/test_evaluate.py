@@ -13,6 +13,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 
+from benchmarks import irds
 from benchmarks.answers.__main__ import measured
 from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
@@ -268,15 +269,16 @@ def dataset(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_collection_of_ir_datasets_is_measured_like_a_folder(tmp_path: Path) -> None:
     written = tmp_path / "figures.json"
     arguments = ("--profile", "default", "--json", written)
-    evaluate("--collection", "irds:ferries/judged", "irds:ferries/half", *arguments)
+    folders = [irds.write(name, tmp_path) for name in ("ferries/judged", "ferries/half")]
+    evaluate("--collection", *folders, *arguments)
 
     first, second = json.loads(written.read_text())["runs"]
-    assert (first["collection"], first["queries"]) == ("irds:ferries/judged", 2)
-    assert (second["collection"], second["queries"]) == ("irds:ferries/half", 1)
+    assert (first["collection"], first["queries"]) == ("ferries-judged", 2)
+    assert (second["collection"], second["queries"]) == ("ferries-half", 1)
     # Both relevant articles of the first topic lead, the better one first; the long one has t2.
     assert first["measures"]["nDCG@10"] == first["measures"]["Success@1"] == 1
-    assert Collection.objects.get().name == "judged: irds:ferries"
-    texts = Document.objects.values_list("title", "current__text")
+    judged = Document.objects.filter(collection__name="judged: ferries-judged")
+    texts = judged.values_list("title", "current__text")
     assert {title: " ".join(text.split()) for title, text in texts} == {
         "Ferry": ARTICLES[0].abstract,
         "Timetable of the ferry": "Timetable of the ferry",
@@ -285,9 +287,28 @@ def test_a_collection_of_ir_datasets_is_measured_like_a_folder(tmp_path: Path) -
     assert len({run.corpus_hash for run in EvaluationRun.objects.all()}) == 1
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("dataset")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("ferrys", "Near it: ferries"),
+        ("ferries", "ferries has no qrels: choose one of its subsets"),
+        ("adrift", "adrift could not be read: no route to host"),
+    ],
+)
+def test_a_dataset_that_cannot_be_measured_is_refused(
+    name: str, problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit, match=problem):
+        irds.write(name, tmp_path)
+
+
+def test_without_the_package_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    assert "-r requirements/ir-datasets.txt" in failing("--collection", "irds:beir/scifact/test")
+    with pytest.raises(SystemExit, match="pip install ir_datasets"):
+        irds.write("beir/scifact/test", tmp_path)
 
 
 # --- answers -----------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
+from benchmarks.questions import by_question
 from ingestion.documents import processing_steps
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, DocumentVersion, Lane
 from kbsite.demo import documents, examples
+from search.management.commands.evaluate import Command
 from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.evaluation.judged_collections import EvaluationError
 from search.tuning.evaluation.judged_sections import (
@@ -157,13 +159,16 @@ class TestEvaluate:
         assert "1 judged sections are not in the documents" in printed
 
     def test_says_of_each_question_what_stands_first(self) -> None:
-        printed = self.evaluate("--questions")
+        command = Command()
+        call_command(command, stdout=StringIO())
+        (outcome,) = command.outcomes
+        printed = by_question(outcome)
         row = "| how much does the crane lift | old/harbour.md#Cranes | 3 of 3 | yes | 1 |"
         assert row in printed
         assert "right document among the first three in 2 of 2" in printed
-        assert "| what does the ferry cost |" not in self.evaluate("--questions", "q1")
-        with pytest.raises(CommandError, match="no measured query q9"):
-            self.evaluate("--questions", "q9")
+        assert "| what does the ferry cost |" not in by_question(outcome, ["q1"])
+        with pytest.raises(EvaluationError, match="no measured query q9"):
+            by_question(outcome, ["q9"])
 
 
 class TestShipped:

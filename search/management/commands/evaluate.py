@@ -9,25 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.utils import timezone
 
 from ingestion.management import PlainCommand
 from search.engine import configuration
 from search.management import load, positive, progress, relevance_folder
 from search.presentation.labels import measure_label
 from search.presets.default import BASELINES, DEFAULT
-from search.tuning.evaluation.ir_datasets import PREFIX, load_dataset
 from search.tuning.evaluation.judged_collections import (
     Corpus,
     DocumentCorpus,
-    EvaluationError,
     JudgedCollection,
     find,
     find_all,
 )
-from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped, source_of
+from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped
 from search.tuning.evaluation.measures import LEADING, NAMES
-from search.tuning.evaluation.profile_runs import MeasuredCollection, code_version, evaluate, record
+from search.tuning.evaluation.profile_runs import MeasuredCollection, evaluate, record
 
 ALL = "all"
 SHIPPED = "demo"
@@ -50,9 +47,8 @@ class Command(PlainCommand):
             nargs="+",
             action="extend",
             metavar="PATH",
-            help="A folder, its name under RELEVANCE_DIR, demo, the one that ships, or irds:NAME, "
-            "a dataset of ir_datasets (an extra); repeatable (default: all of RELEVANCE_DIR, or "
-            "demo if that folder is missing).",
+            help="A folder, its name under RELEVANCE_DIR, or demo, the one that ships; repeatable "
+            "(default: all of RELEVANCE_DIR, or demo if that folder is missing).",
         )
         parser.add_argument(
             "--processes",
@@ -74,13 +70,6 @@ class Command(PlainCommand):
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
         )
-        parser.add_argument(
-            "--questions",
-            nargs="*",
-            metavar="ID",
-            help="Also print a table of these queries (default: all) under the first profile: the "
-            "first result, its grade, and the rank of the right document.",
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.outcomes: list[MeasuredCollection] = []
@@ -95,8 +84,6 @@ class Command(PlainCommand):
             for outcome in evaluation:
                 record(outcome)
             self.stdout.write(as_text(evaluation) + "\n")
-            if options["questions"] is not None:
-                self.stdout.write(by_question(evaluation[0], options["questions"]) + "\n")
             self.outcomes += evaluation
         if options["json"]:
             text = json.dumps(as_json(self.outcomes), indent=1)
@@ -106,7 +93,7 @@ class Command(PlainCommand):
         """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
         folder = relevance_folder()
         if names:
-            return [_collection_of(name, folder) for name in dict.fromkeys(names)]
+            return [shipped(name) or find(name, folder) for name in dict.fromkeys(names)]
         own = shipped(SHIPPED)
         if folder.is_dir() or own is None:
             return find_all(folder)
@@ -127,10 +114,6 @@ class Command(PlainCommand):
                 + (", ..." if len(sections.missing) > 5 else "")
             )
         return sections
-
-
-def _collection_of(name: str, folder: Path) -> JudgedCollection:
-    return load_dataset(name) if name.startswith(PREFIX) else shipped(name) or find(name, folder)
 
 
 def _profiles(names: list[str]) -> Iterator[str]:
@@ -189,45 +172,6 @@ def _class_lines(outcomes: Sequence[MeasuredCollection], width: int) -> list[str
             means = classes[query_class][1]
             lines.append(f"  {outcome.profile.name:<{width - 2}}{_figures(means)}")
     return lines
-
-
-def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
-    """A Markdown table of one profile's first result for each query, or for those of `ids`.
-
-    A passage is right if no other has a higher grade, a document if it has such a passage. Raises
-    EvaluationError for an unknown id.
-    """
-    if unknown := [each for each in ids if each not in outcome.rankings]:
-        raise EvaluationError(
-            f"{outcome.judged.name} has no measured query {', '.join(unknown)}. Its ids are the "
-            "_id of queries.jsonl."
-        )
-    head = ("question", "first result", "grade", "right passage first", "rank of right document")
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    first, top3 = 0, 0
-    for query in ids or outcome.rankings:
-        grades, ranking = outcome.qrels[query], outcome.rankings[query]
-        best = max(grades.values())
-        documents = {source_of(name) for name, grade in grades.items() if grade == best}
-        ordered = list(dict.fromkeys(map(source_of, ranking)))
-        rank = next((n for n, each in enumerate(ordered, 1) if each in documents), 0)
-        grade = grades.get(ranking[0], 0) if ranking else 0
-        first, top3 = first + (grade == best), top3 + (0 < rank <= 3)
-        cells = (
-            outcome.judged.queries[query],
-            ranking[0].replace("|", "\\|") if ranking else "none",
-            f"{grade} of {best}",
-            "yes" if grade == best else "no",
-            str(rank or "-"),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    count = len(lines) - 2
-    lines.append(
-        f"\nRight passage first in {first} of {count}, right document among the first three in "
-        f"{top3} of {count} ({outcome.profile.name} v{outcome.profile.version}, commit "
-        f"{code_version()}, {timezone.now():%Y-%m-%d})."
-    )
-    return "\n".join(lines)
 
 
 def _figures(means: dict[str, float]) -> str:

@@ -67,11 +67,6 @@ class JudgedCollection:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
 
-    @property
-    def corpus_name(self) -> str:
-        """The name of the corpus; judged collections with the same corpus may share it."""
-        return self.name
-
     def passages(self) -> Iterator[CorpusPassage]:
         for row in rows(self.folder / CORPUS):
             yield CorpusPassage(
@@ -159,7 +154,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 def corpus_collection(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; created, hidden from readers, if it is missing."""
     collection, _ = Collection.objects.undeleted().get_or_create(
-        name=f"{JUDGED}{judged.corpus_name}",
+        name=f"{JUDGED}{judged.name}",
         defaults={
             "visibility": Visibility.GROUPS,
             "description": "Passages with judgements, to measure search with (manage.py evaluate).",

@@ -1,0 +1,92 @@
+"""What stands first for each question of a judged collection, as a Markdown table.
+
+    python -m benchmarks.questions --questions [ID ...] [arguments of manage.py evaluate]
+
+The collections are measured first, by `manage.py evaluate`; a table is of its first profile. The
+ids are those of queries.jsonl (default: all).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from search.tuning.evaluation.profile_runs import MeasuredCollection
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+    import django
+
+    from kbsite.embedded import ensure_servers
+
+    ensure_servers()
+    django.setup()
+    evaluate(sys.argv[1:])
+
+
+def evaluate(arguments: Sequence[str]) -> None:
+    """Run `manage.py evaluate`; with --questions, print a table for each collection, too."""
+    from search.management.commands.evaluate import Command
+
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--questions", nargs="*", metavar="ID")
+    options, rest = parser.parse_known_args(arguments)
+    command = Command()
+    command.run_from_argv(["manage.py", "evaluate", *rest])
+    for outcome in command.outcomes if options.questions is not None else ():
+        if outcome.profile == outcome.baseline:
+            print(by_question(outcome, options.questions), end="\n\n")
+
+
+def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
+    """A Markdown table of one profile's first result for each query, or for those of `ids`.
+
+    A passage is right if no other has a higher grade, a document if it has such a passage. Raises
+    EvaluationError for an unknown id.
+    """
+    from django.utils import timezone
+
+    from search.tuning.evaluation.judged_collections import EvaluationError
+    from search.tuning.evaluation.judged_sections import source_of
+    from search.tuning.evaluation.profile_runs import code_version
+
+    if unknown := [each for each in ids if each not in outcome.rankings]:
+        raise EvaluationError(
+            f"{outcome.judged.name} has no measured query {', '.join(unknown)}. Its ids are the "
+            "_id of queries.jsonl."
+        )
+    head = ("question", "first result", "grade", "right passage first", "rank of right document")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    first, top3 = 0, 0
+    for query in ids or outcome.rankings:
+        grades, ranking = outcome.qrels[query], outcome.rankings[query]
+        best = max(grades.values())
+        documents = {source_of(name) for name, grade in grades.items() if grade == best}
+        ordered = list(dict.fromkeys(map(source_of, ranking)))
+        rank = next((n for n, each in enumerate(ordered, 1) if each in documents), 0)
+        grade = grades.get(ranking[0], 0) if ranking else 0
+        first, top3 = first + (grade == best), top3 + (0 < rank <= 3)
+        cells = (
+            outcome.judged.queries[query],
+            ranking[0].replace("|", "\\|") if ranking else "none",
+            f"{grade} of {best}",
+            "yes" if grade == best else "no",
+            str(rank or "-"),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    count = len(lines) - 2
+    lines.append(
+        f"\nRight passage first in {first} of {count}, right document among the first three in "
+        f"{top3} of {count} ({outcome.profile.name} v{outcome.profile.version}, commit "
+        f"{code_version()}, {timezone.now():%Y-%m-%d})."
+    )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
