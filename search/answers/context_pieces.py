@@ -15,7 +15,7 @@ from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import near_duplicates
-from search.answers.domain import Passage
+from search.answers.domain import Passage, SourceText
 
 # A passage's number and page, the names of its fields, and the number before each of its lines, as
 # `generating.messages` writes them.
@@ -30,8 +30,8 @@ _OF_FIRST = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece(SourceText):
     """A chunk as the context reads it: `text` is what readers see, `original` the parsed text if it
     was edited by hand.
 
@@ -40,19 +40,6 @@ class Piece:
     """
 
     chunk_id: int
-    document: int
-    document_id: str
-    version: int
-    ordinal: int
-    title: str
-    heading_path: tuple[str, ...]
-    page: int | None
-    collection_id: int
-    collection: str
-    language: str
-    start: int
-    end: int
-    text: str
     score: float = 0.0
     rank: int = 0
     kind: str = BlockKind.PARAGRAPH

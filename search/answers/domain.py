@@ -62,21 +62,14 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of one version of a document, as the context holds it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceText:
+    """A text from one version of a document: `ordinal` is the number of its first chunk.
 
-    `number` counts from 1 within the context; citations name it. It consists of one or more chunks
-    (`chunk_ids`, in document order); `ordinal` is the number of the first in its version.
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
-    a chunk was edited by hand. `score` and `rank` are those of its best chunk. `sections` are the
-    offsets in `text` and the paths of the sections in it, `layout` the offsets and kinds of its
-    blocks; `completeness` is the column of the version, `currency` why the document is not current,
-    None if it is. They are not stored.
+    a chunk was edited by hand.
     """
 
-    number: int
-    chunk_ids: tuple[int, ...]
     document: int
     document_id: str
     version: int
@@ -90,6 +83,21 @@ class Passage:
     start: int
     end: int
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage(SourceText):
+    """A part of one version of a document, as the context holds it.
+
+    `number` counts from 1 within the context; citations name it. It consists of one or more chunks
+    (`chunk_ids`, in document order). `score` and `rank` are those of its best chunk. `sections` are
+    the offsets in `text` and the paths of the sections in it, `layout` the offsets and kinds of its
+    blocks; `completeness` is the column of the version, `currency` why the document is not current,
+    None if it is. They are not stored.
+    """
+
+    number: int
+    chunk_ids: tuple[int, ...]
     tokens: int
     score: float
     rank: int

@@ -43,8 +43,10 @@ def piece(chunk_id: int, text: str = "", **fields: object) -> Piece:
 def passage(number: int, text: str, title: str = "", **fields: object) -> Passage:
     """Passage `number` of a context, of a document of its own, if `fields` do not say otherwise."""
     plain = Passage(
-        number, (number,), number, str(number), number, 0, title, (), None, 1, "Handbook", "en", 0,
-        len(text), text, len(text) // 4, 1.0, number,
+        number=number, chunk_ids=(number,), document=number, document_id=str(number),
+        version=number, ordinal=0, title=title, heading_path=(), page=None, collection_id=1,
+        collection="Handbook", language="en", start=0, end=len(text), text=text,
+        tokens=len(text) // 4, score=1.0, rank=number,
     )  # fmt: skip
     return replace(plain, **fields)  # type: ignore[arg-type]
 

@@ -534,8 +534,10 @@ def test_whole_answers_of_a_model_leave_threads_for_others(
 
 def _passage(number: int) -> Passage:
     return Passage(
-        number, (1,), 1, "0d9f6b5e-3a52-4a3b-9a53-5d3f1c1f7a10", 1, 3, "Tides", (), None, 1, "Sea",
-        "en", 0, 1, "x", 1, 1.0, 1,
+        number=number, chunk_ids=(1,), document=1,
+        document_id="0d9f6b5e-3a52-4a3b-9a53-5d3f1c1f7a10", version=1, ordinal=3, title="Tides",
+        heading_path=(), page=None, collection_id=1, collection="Sea", language="en", start=0,
+        end=1, text="x", tokens=1, score=1.0, rank=1,
     )  # fmt: skip
 
 
