@@ -19,7 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, values
-from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
 with suppress(ImportError):  # Windows: each process then has its own metrics only
@@ -150,7 +149,7 @@ def _is_whole(path: Path) -> bool:
     """Whether the file's counts can be read: a machine that went down may have damaged it."""
     try:
         if int.from_bytes(path.read_bytes()[:4], sys.byteorder, signed=True) >= 0:
-            MmapedDict(str(path)).close()  # reads all
+            MultiProcessCollector.merge([str(path)])  # reads all
             return True
     except Exception:  # damaged bytes can raise anything
         logger.debug("%s is begun anew", path, exc_info=True)
