@@ -25,7 +25,8 @@ from kbsite.embedded.system import EmbeddedServersError
 
 # A guess.
 RESTART_PAUSE = 1.0
-# A program that exits this often within this many seconds is not restarted any more.
+# A program that exits this often within this many seconds is not restarted any more, unless it once
+# ran for longer: then what it needs will come back, such as room on the disk.
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
 # Seconds between two looks at a server, and the longest between two starts that fail: guesses.
 WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
@@ -125,7 +126,7 @@ class Supervisor:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(deadline - time.monotonic(), 0.01))
         except KeyboardInterrupt:
-            self._write("Stopping at once.")
+            self._say("Stopping at once.")
         for process in processes:
             end_group(process.pid)
         for thread in self._threads:
@@ -147,17 +148,16 @@ class Supervisor:
                     pause = WATCH_INTERVAL
                     continue
                 if missed == 2:
-                    self._write(
-                        f"{prefix}does not answer; starting it again. Its log: {server.log}"
-                    )
+                    self._say(f"{prefix}does not answer; starting it again. Its log: {server.log}")
                 server.start(cancelled=self._stopping.is_set)
             except (EmbeddedServersError, OSError) as error:
                 pause = min(2 * pause, LONGEST_PAUSE)
-                self._write(f"{prefix}cannot be started; next attempt in {pause:.0f} s. {error}")
+                self._say(f"{prefix}cannot be started; next attempt in {pause:.0f} s. {error}")
 
     def _keep(self, program: Program, prefix: str) -> None:
         """Start a program, forward its output, and restart it when it exits."""
         ends: deque[float] = deque(maxlen=MAX_ENDS)
+        pause, has_run, started = RESTART_PAUSE, False, time.monotonic()
         while (process := self._launch(program)) is not None:
             reader = threading.Thread(target=self._read, args=(process, prefix), daemon=True)
             reader.start()
@@ -169,14 +169,18 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             ends.append(time.monotonic())
-            if len(ends) == MAX_ENDS and ends[-1] - ends[0] < ENDS_WITHIN:
+            has_run = has_run or ends[-1] - started >= ENDS_WITHIN
+            is_failing = len(ends) == MAX_ENDS and ends[-1] - ends[0] < ENDS_WITHIN
+            if is_failing and not has_run:
                 self._failure = (
                     f"{program.name} exited {MAX_ENDS} times in a minute, last {_how(code)}. See "
                     "its output above, correct the cause and start again."
                 )
                 return
-            self._write(f"{prefix}exited {_how(code)}; restarting it")
-            self._stopping.wait(RESTART_PAUSE)
+            self._say(f"{prefix}exited {_how(code)}; restarting it")
+            pause = min(2 * pause, LONGEST_PAUSE) if is_failing else RESTART_PAUSE
+            self._stopping.wait(pause)
+            started = time.monotonic()
 
     def _launch(self, program: Program) -> subprocess.Popen[bytes] | None:
         """Start the program; None if the supervisor is stopping or the start fails."""
@@ -201,7 +205,11 @@ class Supervisor:
                 self._failure = f"{program.name} cannot be started: {error}."
                 return None
             self._processes[program.name] = process
-            self._note()
+            try:
+                self._note()
+            except OSError as error:
+                # A full disk must not end the supervision; the next start notes all of them.
+                self._say(f"The list of running programs cannot be written: {error}.")
         return process
 
     def _read(self, process: subprocess.Popen[bytes], prefix: str) -> None:
@@ -210,7 +218,12 @@ class Supervisor:
             for line in lines:
                 # Celery advises to press Ctrl-C again, although it has just been pressed.
                 if self._verbose or not self._stopping.is_set():
-                    self._write(prefix + line.decode("utf-8", "replace").rstrip())
+                    self._say(prefix + line.decode("utf-8", "replace").rstrip())
+
+    def _say(self, line: str) -> None:
+        """Write a line; it is lost if the output is a file on a full disk."""
+        with suppress(OSError):
+            self._write(line)
 
     def _prefix(self, name: str, index: int) -> str:
         padded = f"{name:<{self._width}} | "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +102,46 @@ def test_program_that_cannot_stay_up_is_given_up(
     ):
         programs.wait()
     assert lines.count("beat | no broker") == 3
+
+
+def test_full_disk_does_not_end_the_supervision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "RESTART_PAUSE", 0.01)
+    # As of a program that ran for a minute before the disk was full.
+    monkeypatch.setattr(supervision, "ENDS_WITHIN", 1.0)
+    lines: list[str] = []
+    is_full = False
+
+    def write(line: str) -> None:
+        if is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        lines.append(line)
+
+    def note(*_: object) -> None:
+        if is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    starts, works = tmp_path / "starts", tmp_path / "works"
+    works.touch()
+    worker = f"echo up; echo >> {starts}; while [ -e {works} ]; do sleep 0.05; done; exit 1"
+    monkeypatch.setattr(supervision, "note_running", note)
+    with Supervisor(
+        [Program("worker", ("/bin/sh", "-c", worker))], run_dir=tmp_path, url="", write=write
+    ) as programs:
+        eventually(lambda: lines == ["worker | up"])
+        time.sleep(1.1)
+        is_full = True
+        works.unlink()
+        eventually(lambda: starts.read_text().count("\n") >= 5)
+        programs.check()
+        works.touch()
+        eventually(lambda: "sleep" in [child.name() for child in children()])
+        is_full = False
+        next(child for child in children() if child.name() == "sh").kill()
+        again = ["worker | exited by signal SIGKILL; restarting it", "worker | up"]
+        eventually(lambda: lines[-2:] == again)
+        programs.check()
 
 
 class Server:
