@@ -26,7 +26,7 @@ from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
 from search.query.synonyms import fold_query
-from search.retrieval.prepared import Statement, run
+from search.retrieval.prepared import run
 
 logger = logging.getLogger(__name__)
 
@@ -153,8 +153,7 @@ _COLUMNS = {
     "confidence": "float8", "unsure": "boolean", "corrected_from": "text", "degraded": "text[]",
     "experiment": "bigint", "teams": "text",
 }  # fmt: skip
-_INSERT = Statement(
-    f"""
+_INSERT = f"""
 INSERT INTO analytics_searchevent
     ({", ".join(_COLUMNS)}, follows_id, profile_id, anonymised, gathered)
 VALUES (
@@ -171,7 +170,6 @@ VALUES (
     false, false
 ) RETURNING id
 """  # noqa: S608  # of the constants above
-)
 # A server that loses power may lose the events of its last second; nobody waits for its disk.
 _UNHURRIED = {"synchronous_commit": "'off'"}
 

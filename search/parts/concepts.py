@@ -22,7 +22,7 @@ from ingestion.models.collections import Viewer
 from ingestion.models.documents import READERS
 from search.domain import Signal
 from search.retrieval.filters import readable_to
-from search.retrieval.prepared import Shapes, Statement, run
+from search.retrieval.prepared import Shapes, run
 from search.signals import registry
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
@@ -116,9 +116,7 @@ def shared_concepts(
     if len(documents) < 3:  # of fewer, all or one have it
         return []
     readable, values = readable_to(viewer, "readable")
-    statement = _shapes.get(
-        readable, lambda: Statement(_STATEMENT.format(readable=readable, readers=READERS))
-    )
+    statement = _shapes.get(readable, lambda: _STATEMENT.format(readable=readable, readers=READERS))
     values = values | {
         "documents": list(documents),
         "chosen": list(chosen),

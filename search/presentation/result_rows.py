@@ -22,7 +22,7 @@ from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
 from search.retrieval.phrases import quoted
-from search.retrieval.prepared import Shapes, Statement, run
+from search.retrieval.prepared import Shapes, run, with_constants
 
 Rows = dict[int, Mapping[str, Any]]
 
@@ -86,7 +86,7 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
     return values
 
 
-def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Statement:
+def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> str:
     """The statement of a shape. `readable` is the SQL of the collections' ids."""
     among = RawSQL("ingestion_chunk.id = ANY(%s::bigint[])", ("chunks",), BooleanField())
     rows = (
@@ -109,9 +109,7 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
     for key, name in used_params.items():
         text = text.replace(f"%({key})s", f"%({name})s")
     constants = {key: value for key, value in params.items() if key not in used_params}
-    return Statement.with_constants(
-        f"WITH readable(id) AS MATERIALIZED ({readable}) {text}", constants
-    )
+    return with_constants(f"WITH readable(id) AS MATERIALIZED ({readable}) {text}", constants)
 
 
 def _unless(among: str, column: RawSQL) -> RawSQL:

@@ -15,14 +15,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import count
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import DatabaseError, connection
+from psycopg import Connection, Cursor
 from psycopg.errors import InvalidSqlStatementName
 
 # Shapes in use are few: signals that run, boosts that match, profiles. Each plan
@@ -37,39 +35,17 @@ _PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 Rows = list[tuple[Any, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement with named parameters; literal percent signs are doubled.
+def with_constants(text: str, constants: Mapping[str, Any]) -> str:
+    """The statement with these named parameters written into its text.
 
-    `names` are its parameters by their numbers in `numbered`, the same text for PREPARE.
+    Postgres plans without the values of parameters, but needs them to use partial indexes.
     """
 
-    text: str
-    names: tuple[str, ...] = field(init=False)
-    numbered: str = field(init=False)
+    def written(match: re.Match[str]) -> str:
+        name = match[1]
+        return _literal(constants[name]) if name in constants else match[0]
 
-    def __post_init__(self) -> None:
-        numbers: dict[str, int] = {}
-
-        def number(match: re.Match[str]) -> str:
-            name = match[1]
-            return "%" if name is None else f"${numbers.setdefault(name, len(numbers) + 1)}"
-
-        object.__setattr__(self, "numbered", _PARAMETER.sub(number, self.text))
-        object.__setattr__(self, "names", tuple(numbers))
-
-    @classmethod
-    def with_constants(cls, text: str, constants: Mapping[str, Any]) -> Statement:
-        """The statement with these parameters written into its text.
-
-        Postgres plans without the values of parameters, but needs them to use partial indexes.
-        """
-
-        def written(match: re.Match[str]) -> str:
-            name = match[1]
-            return _literal(constants[name]) if name in constants else match[0]
-
-        return cls(_PARAMETER.sub(written, text))
+    return _PARAMETER.sub(written, text)
 
 
 class Shapes:
@@ -77,10 +53,10 @@ class Shapes:
 
     def __init__(self, most: int = MOST_SHAPES) -> None:
         self._most = most
-        self._statements: OrderedDict[Hashable, Statement] = OrderedDict()
+        self._statements: OrderedDict[Hashable, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, shape: Hashable, make: Callable[[], Statement]) -> Statement:
+    def get(self, shape: Hashable, make: Callable[[], str]) -> str:
         """The statement of this shape; `make` makes it the first time."""
         with self._lock:
             if (statement := self._statements.get(shape)) is not None:
@@ -94,38 +70,68 @@ class Shapes:
         return statement
 
 
-def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str] = {}) -> Rows:
+def run(statement: str, values: Mapping[str, Any], local: Mapping[str, str] = {}) -> Rows:
     """The statement's rows. The settings `local`, SQL expressions by name, apply to it alone.
 
-    Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it.
+    Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it, or
+    Django logs its queries, with their values.
     """
-    if not settings.PREPARED_STATEMENTS or _as_text.get():
-        return send(statement.text, values, local)
-    # The values are arguments of the prepared statement: no plan could be better for knowing them.
+    if not settings.PREPARED_STATEMENTS or connection.queries_logged or _as_text.get():
+        return send(statement, values, local)
+    # The values are parameters of the prepared statement: no plan could be better for knowing them.
     local = {**local, "plan_cache_mode": "'force_generic_plan'"}
+    values = {name: _untyped(value) for name, value in values.items()}
+    statement += f"\n-- {time.monotonic() // PLAN_SECONDS:.0f}"
     try:
-        return send(_executed(statement, local), values, {})
+        return _run_prepared(statement, values, local)
     except DatabaseError as error:
         if not isinstance(error.__cause__, InvalidSqlStatementName) or connection.in_atomic_block:
             raise
-        # A pooler handed over another connection, or the statements were deallocated.
-        _by_connection.pop(connection.connection, None)
-        return send(_executed(statement, local), values, {})
+        # A pooler handed over another connection. psycopg forgets its statements by this.
+        Cursor(connection.connection).execute("DEALLOCATE ALL", prepare=False)
+        return _run_prepared(statement, values, local)
 
 
-def _executed(statement: Statement, local: Mapping[str, str]) -> str:
-    """The message that runs the statement with its settings, both prepared on this connection."""
-    first = _prepared(_setting(tuple(local.items())))
-    values = ", ".join(f"%({name})s" for name in statement.names)
-    arguments = f"({values})" if values else ""
-    return f"EXECUTE {first};EXECUTE {_prepared(statement)}{arguments}"
+def _run_prepared(statement: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
+    """The rows of the statement, prepared by psycopg and sent with its settings in one message."""
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.prepare_threshold, raw.prepared_max = 0, MOST_PREPARED
+    own: Any = _Prepared(raw, _setting(tuple(local.items())))
+    with connection.make_cursor(own) as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())
+
+
+class _Prepared(Cursor[Any]):
+    """A cursor that sends a statement of settings with each of its own, in one message.
+
+    Django's cursors put the values into the text, and psycopg does not prepare theirs.
+    """
+
+    def __init__(self, connection: Connection[Any], setting: str) -> None:
+        super().__init__(connection)
+        self._setting = setting.encode()
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        with self.connection.pipeline():
+            Cursor(self.connection).execute(self._setting)
+            return super().execute(query, params, **options)
+
+
+def _untyped(value: Any) -> Any:
+    """The value as text: psycopg would prepare a statement for each size of a number."""
+    if isinstance(value, list):
+        return [_untyped(each) for each in value]
+    return str(value) if isinstance(value, int | float) else value
 
 
 @lru_cache(maxsize=64)
-def _setting(local: tuple[tuple[str, str], ...]) -> Statement:
+def _setting(local: tuple[tuple[str, str], ...]) -> str:
     """The statement that sets these SQL expressions, by name, for its transaction."""
     set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
-    return Statement(f"SELECT {set_all}")
+    return f"SELECT {set_all}"
 
 
 _as_text: ContextVar[bool] = ContextVar("_as_text", default=False)
@@ -144,44 +150,12 @@ def sent_as_text() -> Iterator[None]:
 def send(sql: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
     """The rows of one statement, sent with its settings (SQL expressions) in one message."""
     if local:
-        sql = f"{_setting(tuple(local.items())).text};{sql}"
+        sql = f"{_setting(tuple(local.items()))};{sql}"
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         while cursor.nextset():
             pass
         return list(cursor.fetchall())
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    name: str
-    since: float
-
-
-_by_connection: WeakKeyDictionary[Any, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
-_numbers = count(1)
-
-
-def _prepared(statement: Statement) -> str:
-    """The name of the prepared statement on this connection."""
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    raw = connection.connection
-    statements = _by_connection.setdefault(raw, OrderedDict())
-    entry = statements.get(statement.numbered)
-    if entry and time.monotonic() - entry.since < PLAN_SECONDS:
-        statements.move_to_end(statement.numbered)
-        return entry.name
-    old = statements.pop(statement.numbered, None)
-    if old is None and len(statements) >= MOST_PREPARED:
-        _, old = statements.popitem(last=False)
-    name = f"steelyard_{next(_numbers)}"
-    with connection.wrap_database_errors:
-        if old:
-            raw.execute(f"DEALLOCATE {old.name}")
-        raw.execute(f"PREPARE {name} AS {statement.numbered}", prepare=False)
-    statements[statement.numbered] = _Prepared(name, time.monotonic())
-    return name
 
 
 def _literal(value: Any) -> str:

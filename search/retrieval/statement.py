@@ -23,7 +23,7 @@ from search.retrieval.identifiers import (
 )
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
 from search.retrieval.pins import PLACE, pin_params, pinned_chunks
-from search.retrieval.prepared import Shapes, Statement, run, send
+from search.retrieval.prepared import Shapes, run, send, with_constants
 from search.signals import query_terms, registry
 from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL
 from search.signals.vector import index_settings
@@ -196,13 +196,13 @@ class _Plan:
 _shapes = Shapes()
 
 
-def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> Statement:
+def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> str:
     """The statement of a shape, whose only parameters are those of the question and the viewer."""
     scope = plan.scope.within_statement()
     plan = replace(plan, scope=scope, inputs=replace(plan.inputs, scope=scope))
     text, params = _statement(plan, readable, boosts)
     constants = {"budget": plan.inputs.profile.keyword_budget, **params}
-    return Statement.with_constants(text, constants)
+    return with_constants(text, constants)
 
 
 def _generators(

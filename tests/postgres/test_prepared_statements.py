@@ -121,17 +121,27 @@ class TestTheDatabase:
         with connection.execute_wrapper(keep):
             yield texts
 
-    def test_plans_a_shape_once(self, sent: list[str]) -> None:
+    def test_plans_a_shape_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(prepared, "PLAN_SECONDS", 1e9)
+        before = self.prepared()
         for question in ("long arm", "beam"):
             assert search(question, viewer=None).total == 1
-        executed = [sql.split("EXECUTE ")[1].split("(")[0] for sql in sent if "EXECUTE " in sql]
-        assert executed[:2] == executed[2:]
-        assert not any("WITH readable" in sql for sql in sent)
+        new = {name: plans for name, plans in self.prepared().items() if name not in before}
+        # The retrieval and the rows of the results: twice each, without a plan for the values.
+        assert list(new.values()) == [[2, 0], [2, 0]]
+
+    def test_plans_anew_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = self.prepared()
+        for seconds in (1e9, 1e-9):
+            monkeypatch.setattr(prepared, "PLAN_SECONDS", seconds)
+            assert search("beam", viewer=None).total == 1
+        assert len(self.prepared().keys() - before.keys()) == 4
 
     @pytest.mark.parametrize("way", ["setting", "context"])
     def test_gets_whole_statements_where_it_must(
         self, sent: list[str], settings: Any, way: str
     ) -> None:
+        before = self.prepared()
         if way == "setting":
             settings.PREPARED_STATEMENTS = False
             assert search("long arm", viewer=None).total == 1
@@ -139,7 +149,7 @@ class TestTheDatabase:
             with prepared.sent_as_text():
                 assert search("long arm", viewer=None).total == 1
         assert sum("WITH readable" in sql for sql in sent) == 2
-        assert not any("EXECUTE" in sql for sql in sent)
+        assert self.prepared() == before
 
     def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def ef_search() -> str:
@@ -153,15 +163,19 @@ class TestTheDatabase:
         monkeypatch.setattr(vector, "LARGE", 1)
         assert ef_search() == "800"
 
-    def prepared(self) -> int:
+    def prepared(self) -> dict[str, list[int]]:
+        """The plans of this connection's prepared searches by name: runs of generic, of custom."""
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_prepared_statements")
-            return int(cursor.fetchone()[0])
+            cursor.execute(
+                "SELECT name, statement, generic_plans, custom_plans FROM pg_prepared_statements"
+            )
+            rows = cursor.fetchall()
+        return {name: plans for name, text, *plans in rows if "WITH readable" in text}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_lost_its_statements_prepares_them_again() -> None:
-    one = prepared.Statement("SELECT %(a)s::int + 1")
+    one = "SELECT %(a)s::int + 1"
     assert prepared.run(one, {"a": 1}) == [(2,)]
     with connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")  # as when a pooler hands over another connection

@@ -29,7 +29,7 @@ from search.parts.qdrant import engines
 from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name, sparse
 from search.retrieval import statement
 from search.retrieval.filters import Scope
-from search.retrieval.prepared import Shapes, Statement, run, send
+from search.retrieval.prepared import Shapes, run, send
 from search.retrieval.statement import RetrievalOptions
 from search.signals import query_terms, registry, vector
 from search.signals.registry import External, Inputs, SignalPart
@@ -230,7 +230,7 @@ def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
 
     if scope.is_whole:
         shape = (readable, tuple(part.signal for part in parts))
-        (row,) = run(_shapes.get(shape, lambda: Statement(text())), values)
+        (row,) = run(_shapes.get(shape, text), values)
     else:
         (row,) = send(text(), values, {})
     return row if parts else row[:-1]
