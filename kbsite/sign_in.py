@@ -37,7 +37,7 @@ from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
 from common.api.errors import body
 from common.api.requests import Rank
-from kbsite.serving.overload_and_outages import refusal
+from kbsite.serving.refusals import refusal
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from kbsite.operations.endpoints import health, metrics
 from kbsite.sign_in import SignIn, callback, login
 from search.api.urls import compatible
 
-handler500 = "kbsite.serving.overload_and_outages.server_error"
+handler500 = "kbsite.serving.outage.server_error"
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:

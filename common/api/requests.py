@@ -31,7 +31,7 @@ class Rank(IntEnum):
 
 
 def states(**attributes: Any) -> Callable[[View], View]:
-    """Decorate a view with its rank and limits, for `kbsite.serving.ranks_and_body_limits`."""
+    """Decorate a view with its rank and limits, for `kbsite.serving.priorities`."""
 
     def decorated(view: View) -> View:
         view.__dict__.update(attributes)

@@ -149,7 +149,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
             },
             "json": {"()": "kbsite.operations.logs.json_formatter"},
         },
-        "filters": {"brief": {"()": "kbsite.serving.overload_and_outages.Brief"}},
+        "filters": {"brief": {"()": "kbsite.serving.outage.Brief"}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
@@ -161,7 +161,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "loggers": {
             **{app: {"level": level} for app in APPS},
             "django.request": {"level": "ERROR"},
-            # Each attempt to connect is a warning; `overload_and_outages` writes one an outage.
+            # Each attempt to connect is a warning; `outage` writes one an outage.
             "psycopg.pool": {"level": "ERROR"},
         },
     }

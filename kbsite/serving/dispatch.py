@@ -27,9 +27,9 @@ from django.urls import set_script_prefix
 
 from common.api.requests import Rank
 from kbsite.operations import endpoints, instrumentation
-from kbsite.serving import overload_and_outages, ranks_and_body_limits
+from kbsite.serving import priorities, refusals
 from kbsite.serving.admission import RESERVED, Admission, Busy, Place
-from kbsite.serving.ranks_and_body_limits import BodyLimits
+from kbsite.serving.body_limits import BodyLimits
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -107,7 +107,7 @@ class Site:
         try:
             place = await self._admission.enter(Rank.AGENT)
         except Busy as busy:
-            await overload_and_outages.send_busy(scope, busy.retry_after, send)
+            await refusals.send_busy(scope, busy.retry_after, send)
             return
         try:
             await self._agents(scope, receive, send)
@@ -137,7 +137,7 @@ class Pages(ASGIHandler):
             try:
                 place = await self._enter(scope)
             except Busy as busy:
-                await overload_and_outages.send_busy(scope, busy.retry_after, send)
+                await refusals.send_busy(scope, busy.retry_after, send)
                 return
             await self._answer(scope, body, place, receive, send)
 
@@ -149,20 +149,20 @@ class Pages(ASGIHandler):
         path = scope["path"]
         if self._admission is None or path.startswith(settings.STATIC_URL):
             return None
-        view = ranks_and_body_limits.view_of(path)
-        rank = ranks_and_body_limits.rank_of(view, scope["method"])
+        view = priorities.view_of(path)
+        rank = priorities.rank_of(view, scope["method"])
         try:
             # The time of a search that draws pages says nothing about other searches.
             draws = b"rectangles=" in scope.get("query_string", b"")
-            is_measured = ranks_and_body_limits.is_search(view) and not draws
+            is_measured = priorities.is_search(view) and not draws
             return await self._admission.enter(rank, is_measured=is_measured)
         except Busy:
-            if rank is Rank.STAFF or not ranks_and_body_limits.has_session(scope):
+            if rank is Rank.STAFF or not priorities.has_session(scope):
                 raise
             # Looking up the session costs a query: at most one for each reserved place at once.
             place, is_staff = await self._admission.enter(Rank.STAFF), False
             try:
-                is_staff = await ranks_and_body_limits.is_staff(scope)
+                is_staff = await priorities.is_staff(scope)
             finally:
                 if not is_staff:
                     place.leave()

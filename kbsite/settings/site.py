@@ -62,7 +62,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
-    "kbsite.serving.overload_and_outages.refuse_during_outage",
+    "kbsite.serving.outage.refuse_during_outage",
     "search.read_only_server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "kbsite.serving.middleware.Language",

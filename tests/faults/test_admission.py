@@ -21,10 +21,11 @@ from rest_framework.parsers import MultiPartParser
 from common.accounts import tokens
 from common.accounts.models import User
 from common.api.requests import Rank
-from kbsite.serving import admission, ranks_and_body_limits
+from kbsite.serving import admission, priorities
 from kbsite.serving.admission import Admission, Busy
+from kbsite.serving.body_limits import BodyLimits
 from kbsite.serving.dispatch import Pages, Site
-from kbsite.serving.ranks_and_body_limits import BodyLimits, is_search, rank_of, view_of
+from kbsite.serving.priorities import is_search, rank_of, view_of
 from tests.faults.asgi import response, scope
 
 
@@ -386,7 +387,7 @@ LARGE = {
 @pytest.mark.parametrize(("path", "setting"), LARGE.items())
 def test_a_view_that_accepts_files_states_how_large(path: str, setting: str) -> None:
     expected = getattr(site_settings, setting) + 1024 * 1024
-    assert ranks_and_body_limits.most_bytes(ranks_and_body_limits.view_of(path)) == expected
+    assert priorities.most_bytes(priorities.view_of(path)) == expected
 
 
 def test_every_multipart_parser_of_a_view_states_its_limit() -> None:
@@ -398,6 +399,6 @@ def test_every_multipart_parser_of_a_view_states_its_limit() -> None:
                 yield each.callback
 
     for view in walk(get_resolver().url_patterns):
-        parsers = list(ranks_and_body_limits._parsers(view))
+        parsers = list(priorities._parsers(view))
         if any(issubclass(parser, MultiPartParser) for parser in parsers):
-            assert ranks_and_body_limits.most_bytes(view), view
+            assert priorities.most_bytes(view), view

@@ -32,7 +32,7 @@ from ingestion.files.storage import download
 from ingestion.models import Collection, Document, DocumentVersion, State
 from kbsite.operations import endpoints
 from kbsite.operations.probes import machine
-from kbsite.serving import overload_and_outages
+from kbsite.serving import outage
 from search.pipeline import search
 from tests.faults.harness import ROOT, environment
 from tests.support.factories import make_collection, make_document, upload
@@ -210,7 +210,7 @@ def test_an_upload_is_refused_and_nothing_is_lost(
         assert finding.state == "wrong"
         with pytest.raises(StorageUnavailable) as caught:
             download(waiting, None)
-        shown = overload_and_outages.unavailable(RequestFactory().get("/"), str(caught.value))
+        shown = outage.unavailable(RequestFactory().get("/"), str(caught.value))
         assert shown.status_code == 503
 
 

@@ -30,9 +30,9 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
 from kbsite.embedded import EmbeddedServers
 from kbsite.operations.probes import database, machine, services
-from kbsite.serving import overload_and_outages
+from kbsite.serving import outage
 from kbsite.serving.dispatch import Site
-from kbsite.serving.overload_and_outages import Outage, is_outage
+from kbsite.serving.outage import Outage, is_outage
 from search.models import SearchProfile
 from tests.faults.asgi import response, scope
 from tests.faults.harness import assert_statistics_equal_a_recount
@@ -46,8 +46,8 @@ def away(
 ) -> Iterator[threading.Event]:
     """The database cannot be reached until the event is set, and the site notices that afresh."""
     returned = threading.Event()
-    monkeypatch.setattr(overload_and_outages, "outage", Outage(returned.is_set))
-    monkeypatch.setattr(overload_and_outages, "PROBE_PAUSE", 0.01)
+    monkeypatch.setattr(outage, "database_outage", Outage(returned.is_set))
+    monkeypatch.setattr(outage, "PROBE_PAUSE", 0.01)
     with django_db_blocker.unblock():
         connection.close()
         monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
@@ -69,7 +69,7 @@ def test_pages_api_and_compatible_api_say_so_each_in_its_shape(
     assert (page["Retry-After"], page["Refresh"], page["Cache-Control"]) == ("5", "5", "no-store")
     assert "<p>The site&#x27;s database is unavailable; nothing is lost" in page.text
     assert 'class="brand"' in page.text
-    assert overload_and_outages.outage.is_on
+    assert outage.database_outage.is_on
 
     # From here on nobody waits: with the first database, these would be answered.
     connection.settings_dict["HOST"] = "/elsewhere"
@@ -88,7 +88,7 @@ def test_pages_api_and_compatible_api_say_so_each_in_its_shape(
     for thread in threading.enumerate():
         if thread.name == "outage":
             thread.join(10)
-    assert not overload_and_outages.outage.is_on
+    assert not outage.database_outage.is_on
 
 
 def test_an_asynchronous_view_says_so_too(away: threading.Event) -> None:
@@ -102,10 +102,10 @@ def test_an_asynchronous_view_says_so_too(away: threading.Event) -> None:
 
 
 def test_an_internal_error_is_json_for_programs(rf: RequestFactory) -> None:
-    found = overload_and_outages.server_error(rf.get("/api/v1/search/"))
+    found = outage.server_error(rf.get("/api/v1/search/"))
     assert found.status_code == 500
     assert b'"code": "internal"' in found.content
-    assert b"<h1>" in overload_and_outages.server_error(rf.get("/search/")).content
+    assert b"<h1>" in outage.server_error(rf.get("/search/")).content
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_an_outage_is_one_line_in_the_log() -> None:
         info = (type(error), error, None) if error else None
         return logging.LogRecord("celery.beat", 40, "f", 1, message, arguments, info)
 
-    brief = overload_and_outages.Brief()
+    brief = outage.Brief()
     wrapped = ValueError("no schedule")
     wrapped.__cause__ = RedisTimeout("Timeout reading from socket")
     long = record("Message Error\n%s", "the stack", error=wrapped)

@@ -16,7 +16,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from common.accounts.models import User
 from ingestion.documents.progress import note_under_way, under_way
 from ingestion.models import DocumentVersion, State, Visibility
-from kbsite.serving import overload_and_outages
+from kbsite.serving import refusals
 from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -237,7 +237,7 @@ def test_an_original_keeps_its_own_policy_and_is_not_compressed(client: Client) 
 
 
 def test_pages_made_without_middleware_have_it_too() -> None:
-    assert directives(overload_and_outages.busy("/", 1))["default-src"] == ["'none'"]
+    assert directives(refusals.busy("/", 1))["default-src"] == ["'none'"]
 
 
 def test_no_public_template_has_what_the_policy_stops() -> None:

@@ -1,4 +1,4 @@
-"""Responses made without a thread or the database: early refusals, and the site during outages.
+"""The site during an outage of its database, of Redis or of the originals.
 
 The first request that meets an outage of the database waits for a connection; those after it are
 refused without waiting, until a thread that keeps trying has been connected again.
@@ -10,14 +10,12 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import kombu.exceptions
 import psycopg
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.template.response import SimpleTemplateResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
@@ -25,85 +23,9 @@ from redis.exceptions import RedisError
 from common.circuit_breaker import CircuitOpen
 from ingestion.errors import StorageUnavailable
 from kbsite.operations import endpoints
-from kbsite.serving import middleware
+from kbsite.serving.refusals import as_json, refusal
 
 logger = logging.getLogger(__name__)
-
-
-def refusal(
-    path: str, *, status: int, code: str, heading: str, sentence: str, retry_after: int = 0
-) -> HttpResponse:
-    """The refusal in the format of the address: JSON for programs, otherwise a page.
-
-    `retry_after` are the seconds after which the request may succeed; 0: never as it is.
-    """
-    response = as_json(path, code, sentence, status)
-    if response is None:
-        context = {"status": status, "heading": heading, "sentence": sentence}
-        context["is_passing"] = bool(retry_after)
-        response = SimpleTemplateResponse("refused.html", context, status=status).render()
-        middleware.protect(response)
-    if retry_after:
-        response["Retry-After"] = str(retry_after)
-    response["Cache-Control"] = "no-store"
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
-def busy(path: str, retry_after: int) -> HttpResponse:
-    """Status 503: there are more requests than can be answered in time."""
-    return refusal(
-        path,
-        status=503,
-        code="busy",
-        heading=_("Too many people are searching at the moment"),
-        sentence=_("The site is busy. Nothing is lost: try again in a few seconds."),
-        retry_after=retry_after,
-    )
-
-
-def too_large(path: str, most_bytes: int) -> HttpResponse:
-    """Status 413: the body is larger than this address accepts."""
-    return refusal(
-        path,
-        status=413,
-        code="body_too_large",
-        heading=_("Too large"),
-        sentence=_(
-            "The request is larger than this address accepts (%(most)s MB), so none of it was "
-            "stored. Send less, or sign in first to upload files."
-        )
-        % {"most": f"{most_bytes / 1e6:,.1f}".removesuffix(".0")},
-    )
-
-
-def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | None:
-    """The error as this site's API or OpenAI's states it; None for the address of a page."""
-    # Imported here because the settings of the log lead here before any app is loaded.
-    if path.startswith("/api/") or path.rstrip("/") == "/mcp":
-        from common.api.errors import body
-
-        return JsonResponse(body(code, message), status=status)
-    if path.startswith("/v1/"):
-        from search.api.openai_protocol import shaped
-
-        return JsonResponse(shaped(code, message, status), status=status)
-    return None
-
-
-async def send_response(response: HttpResponse, method: str, send: Any) -> None:
-    """Send a response of this module over ASGI, and close the connection after it."""
-    body = b"" if method == "HEAD" else response.content
-    headers = [(name.encode(), value.encode("latin-1")) for name, value in response.items()]
-    headers += [(b"Content-Length", str(len(response.content)).encode()), (b"Connection", b"close")]
-    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def send_busy(scope: Mapping[str, Any], retry_after: int, send: Any) -> None:
-    """Answer 503 with Retry-After."""
-    await send_response(busy(scope["path"], retry_after), scope["method"], send)
-
 
 RETRY_AFTER = 5  # seconds; a supervisor needs about three to start a dead server again
 PROBE_PAUSE = 0.5
@@ -152,7 +74,7 @@ class Outage:
         logger.warning("The database answers again, after %.0f s", time.monotonic() - began)
 
 
-outage = Outage(endpoints.database_answers)
+database_outage = Outage(endpoints.database_answers)
 
 
 def refuse_during_outage(
@@ -161,7 +83,7 @@ def refuse_during_outage(
     """Answer 503 at once while the database is known to be unavailable."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        return unavailable(request) if outage.is_on else get_response(request)
+        return unavailable(request) if database_outage.is_on else get_response(request)
 
     return middleware
 
@@ -170,7 +92,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """The response to an exception that no view handled: 503 for an outage, otherwise 500."""
     error = sys.exc_info()[1]
     if is_outage(error):
-        outage.begin()
+        database_outage.begin()
         return unavailable(request)
     if isinstance(error, RedisError | kombu.exceptions.OperationalError):
         logger.warning("Redis is unavailable: %s", error)
@@ -221,7 +143,7 @@ class Brief(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if outage.is_on and getattr(record, "status_code", 0) == 503:
+        if database_outage.is_on and getattr(record, "status_code", 0) == 503:
             return False
         error = record.exc_info[1] if record.exc_info else None
         arguments = record.args if isinstance(record.args, tuple) else ()
