@@ -246,7 +246,7 @@ class TestStrict:
 
     def test_without_a_model_the_keywords_find(self, monkeypatch: pytest.MonkeyPatch) -> None:
         make_document(make_collection(), "# Zanzibar\n\nOil filters.")
-        monkeypatch.setattr("search.engine.embed.embed_query", _fails)
+        monkeypatch.setattr("search.engine.find.embed_query", _fails)
         profile = configuration.current().profile("concept-rag:strict")
         response = pipeline.search("filters", viewer=None, choices=Choices(snapshot=profile))
         assert [result.title for result in response.results] == ["Zanzibar"]

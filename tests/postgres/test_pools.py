@@ -204,7 +204,7 @@ class TestCoverage:
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         silent = QueryVector(None, (Signal.VECTOR,))
-        monkeypatch.setattr("search.engine.embed.embed_query", lambda *_: silent)
+        monkeypatch.setattr("search.engine.find.embed_query", lambda *_: silent)
         profile = replace(active(), depth=200)
         with pytest.raises(PoolError, match="did not answer"):
             build(Width.of(profile))
