@@ -128,7 +128,6 @@ READING = {"GET", "HEAD", "OPTIONS"}
 # Posted, because questions are long; they change nothing.
 QUESTIONS = (
     "/answers/", "/answers/stream/", "/api/v1/search/", "/api/v1/answers/", "/v1/chat/completions",
-    "/v1/responses", "/v1/embeddings",
 )  # fmt: skip
 CLOSED = ("/admin/", "/accounts/", "/login/", "/logout/")
 

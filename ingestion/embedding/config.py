@@ -164,10 +164,11 @@ class OpenAIConfig:
 
     `dimensions` is sent to the server; None means the model's default. `known_dimensions` is
     that default if it is known, which saves a request. `key_name` is the environment variable of
-    the key, for messages. `timeout` is seconds per request, `deadline` seconds per batch with all
-    its retries. `max_request_tokens` is a third of OpenAI's limit of 300,000, because tokens are
-    estimated. `max_tokens` is the longest input of OpenAI's embedding models; set the model's own
-    limit for other servers.
+    the key, for messages. `timeout` is seconds per request. `attempts` are those of one batch of a
+    document: with 6, the pauses between them take 15 seconds at most, unless the server wishes
+    for longer ones. `max_request_tokens` is a third of OpenAI's limit of 300,000, because tokens
+    are estimated. `max_tokens` is the longest input of OpenAI's embedding models; set the model's
+    own limit for other servers.
     """
 
     model: str = "text-embedding-3-small"
@@ -180,8 +181,7 @@ class OpenAIConfig:
     batch_size: int = 128
     max_request_tokens: int = 100_000
     max_tokens: int = 8191
-    deadline: float = 180.0
-    attempts: int = 8
+    attempts: int = 6
     query_prefix: str = ""
     document_prefix: str = ""
     languages: tuple[str, ...] = ()
@@ -191,8 +191,8 @@ class OpenAIConfig:
             _at_least(name, getattr(self, name), 1)
         if self.dimensions is not None:
             _at_least("dimensions", self.dimensions, 1)
-        if self.timeout <= 0 or self.deadline <= 0:
-            raise EmbeddingRejected("The embedding time limits must be greater than 0 seconds.")
+        if self.timeout <= 0:
+            raise EmbeddingRejected("The embedding time limit must be greater than 0 seconds.")
         if not self.base_url and not self.api_key:
             raise EmbeddingRejected(
                 f"No API key is set for OpenAI: set {self.key_name or 'OPENAI_API_KEY'}, or set "

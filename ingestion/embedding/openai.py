@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import json
-import random
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import numpy.typing as npt
 import openai
 
 from common.circuit_breaker import PerProcess, TimedOut, TimeLimited, retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
+from ingestion.embedding.openai_client import connect, reason
 from ingestion.embedding.protocol import (
     Embedder,
     EstimatedTokenizer,
@@ -31,7 +28,6 @@ from ingestion.embedding.protocol import (
     query_windows,
     unit_vectors,
 )
-from ingestion.embedding.server_requests import TRANSIENT, Retries, TransientError
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 # The models' default dimensions; other models are queried once.
@@ -44,31 +40,25 @@ KNOWN_DIMENSIONS = {
 WAITING_QUERIES = 16
 # Seconds to request the dimensions of an unknown model, and to remember a failure.
 ASKING_CARD = 5.0
+# Statuses of a failure that passes, beside those of 500 and above.
+TRANSIENT = frozenset({408, 409, 425, 429})
+# Seconds of a Retry-After that a worker waits, and a reader's query: after a longer one the job is
+# tried later, and the search goes on without vectors. Guesses.
+LONGEST_PAUSE, LONGEST_QUERY_PAUSE = 10.0, 1.0
 
 
 class OpenAIEmbedder(Embedder):
-    """Embeds over HTTP. Thread-safe; connections are opened after a fork.
+    """Embeds over HTTP. Thread-safe; connections are opened after a fork."""
 
-    The client's own retries are off: they have no total time limit, ignore a Retry-After above
-    two minutes, and use only a quarter of the wait as jitter.
-    """
-
-    def __init__(
-        self,
-        config: OpenAIConfig,
-        *,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        draw: Callable[[], float] = random.random,
-    ) -> None:
+    def __init__(self, config: OpenAIConfig) -> None:
         self._config = config
-        self._retries = Retries(config.attempts, sleep, clock, draw)
         self._base_url = config.base_url or OPENAI_BASE_URL
         self._tokenizer = EstimatedTokenizer()
         self._card: ModelCard | None = None
         self._no_answer: tuple[float, EmbeddingUnavailable] | None = None
         self._asking_card = threading.Lock()
-        self._client = PerProcess(self._connect)
+        self._client = self._connect(config.attempts - 1, LONGEST_PAUSE)
+        self._query_client = self._connect(1, LONGEST_QUERY_PAUSE)
         self._queries = TimeLimited("query-embedding", WAITING_QUERIES)
 
     @property
@@ -90,12 +80,12 @@ class OpenAIEmbedder(Embedder):
         prepared = [self._prepare(self._config.document_prefix + text) for text in texts]
         for indices in self._batches(prepared):
             batch = [prepared[i] for i in indices]
-            yield indices, self._embed(batch, dimensions, self._config.deadline)
+            yield indices, self._embed(self._client, batch, dimensions)
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` in seconds bounds the call, retries included."""
         if timeout is None:
-            return self._query(text, self._config.deadline)
+            return self._query(text)
         # HTTP timeouts restart with each byte and name look-ups have none, so only a separate
         # thread can guarantee the limit.
         try:
@@ -105,11 +95,12 @@ class OpenAIEmbedder(Embedder):
                 f"The embedding server did not answer within {timeout:g} seconds."
             ) from error
 
-    def _query(self, text: str, deadline: float) -> Vectors:
+    def _query(self, text: str, timeout: float | None = None) -> Vectors:
         most = self._config.max_tokens - self._tokenizer.count(self._config.query_prefix)
         pieces, _ = query_windows(text, self._tokenizer, most)
         prepared = [self._prepare(self._config.query_prefix + piece) for piece in pieces]
-        vectors = self._embed(prepared, self.card.dimensions, deadline)
+        client = self._client if timeout is None else self._query_client
+        vectors = self._embed(client, prepared, self.card.dimensions, timeout)
         return mean_vector(vectors, "The embedding server")
 
     def _prepare(self, text: str) -> str:
@@ -135,36 +126,36 @@ class OpenAIEmbedder(Embedder):
         if start < len(texts):
             yield range(start, len(texts))
 
-    def _embed(self, texts: Sequence[str], dimensions: int | None, deadline: float) -> Vectors:
-        """The vectors of one request."""
-
-        def attempt(left: float) -> Vectors:
-            answer = self._request(texts, left)
-            return _read_answer(answer, texts=len(texts), dimensions=dimensions)
-
-        return self._retries.call(attempt, deadline=deadline)
-
-    def _request(self, texts: Sequence[str], left: float) -> bytes:
-        """The response's body. Raises TransientError or EmbeddingRejected for any failure."""
+    def _embed(
+        self,
+        client: PerProcess[openai.OpenAI],
+        texts: Sequence[str],
+        dimensions: int | None,
+        timeout: float | None = None,
+    ) -> Vectors:
+        """The vectors of one request. Raises EmbeddingUnavailable or EmbeddingRejected."""
         wished: Any = openai.omit if self._config.dimensions is None else self._config.dimensions
         try:
-            answer = self._client.get().embeddings.with_raw_response.create(
+            answer = client.get().embeddings.create(
                 model=self._config.model,
                 input=list(texts),
                 dimensions=wished,
-                encoding_format="base64",  # a quarter of the bytes; servers without it send lists
-                timeout=min(self._config.timeout, max(left, 0.001)),
+                timeout=min(self._config.timeout, timeout or math.inf),
             )
         except openai.APITimeoutError as error:
-            raise TransientError("did not answer in time") from error
+            raise EmbeddingUnavailable("The embedding server did not answer in time.") from error
         except openai.APIConnectionError as error:
-            reason = f"cannot be reached at {self._base_url}: check the address and the server"
-            raise TransientError(reason) from error
+            raise EmbeddingUnavailable(
+                f"The embedding server cannot be reached at {self._base_url}: check the address "
+                "and the server."
+            ) from error
         except openai.APIStatusError as error:
             raise self._refusal(error) from error
-        return answer.content
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise EmbeddingUnavailable(_NO_LIST) from error
+        return _vectors(answer, texts=len(texts), dimensions=dimensions)
 
-    def _refusal(self, error: openai.APIStatusError) -> TransientError | EmbeddingRejected:
+    def _refusal(self, error: openai.APIStatusError) -> EmbeddingUnavailable | EmbeddingRejected:
         """The error for an HTTP status: transient, or one that a person must resolve."""
         status = error.status_code
         if error.code == "insufficient_quota":  # a 429 that waiting does not resolve
@@ -173,8 +164,10 @@ class OpenAIEmbedder(Embedder):
                 "then retry the document."
             )
         if status in TRANSIENT or status >= 500:
-            reason = "is overloaded" if status == 429 else f"answered with error {status}"
-            return TransientError(reason, retry_after(error.response.headers.get("retry-after")))
+            what = "is overloaded" if status == 429 else f"answered with error {status}"
+            wait = retry_after(error.response.headers.get("retry-after"))
+            wish = "" if wait is None else f" and asks to wait {wait:.0f} seconds"
+            return EmbeddingUnavailable(f"The embedding server {what}{wish}.", wait)
         if status in (401, 403):
             return EmbeddingRejected(
                 f"The embedding server refused the API key (error {status}): check "
@@ -187,28 +180,32 @@ class OpenAIEmbedder(Embedder):
                 f"(error 404): check OPENAI_EMBEDDING_MODEL and OPENAI_BASE_URL ({self._base_url})."
             )
         return EmbeddingRejected(
-            f"The embedding server refused the request (error {status}: {_server_words(error)}). "
+            f"The embedding server refused the request (error {status}: {reason(error)}). "
             "Check the model and OPENAI_EMBEDDING_DIMENSIONS; if a text is too long, use smaller "
             "chunks."
         )
 
-    def _connect(self) -> openai.OpenAI:
-        return openai.OpenAI(
-            # The client requires a key; servers that need none ignore it.
-            api_key=self._config.api_key or "none",
-            base_url=self._base_url,
-            max_retries=0,
+    def _connect(self, retries: int, longest_pause: float) -> PerProcess[openai.OpenAI]:
+        return PerProcess(
+            lambda: connect(
+                self._base_url,
+                self._config.api_key,
+                timeout=self._config.timeout,
+                retries=retries,
+                longest_pause=longest_pause,
+            )
         )
 
     def _ask_dimensions(self) -> int:
         """The dimensions of a sample response. Caches a failure briefly: callers queue here."""
-        if self._no_answer is not None and self._retries.clock() < self._no_answer[0]:
+        if self._no_answer is not None and time.monotonic() < self._no_answer[0]:
             raise EmbeddingUnavailable(str(self._no_answer[1])) from self._no_answer[1]
         try:
-            return int(self._embed(["dimensions"], None, ASKING_CARD).shape[1])
+            sample = self._embed(self._query_client, ["dimensions"], None, ASKING_CARD)
         except EmbeddingUnavailable as error:
-            self._no_answer = (self._retries.clock() + ASKING_CARD, error)
+            self._no_answer = (time.monotonic() + ASKING_CARD, error)
             raise
+        return int(sample.shape[1])
 
     def _make_card(self) -> ModelCard:
         config = self._config
@@ -232,30 +229,32 @@ class OpenAIEmbedder(Embedder):
         )
 
 
-def _server_words(error: openai.APIStatusError) -> str:
-    """The server's own reason, on one short line."""
-    body = error.body
-    message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or "no reason given").split())[:200]
-
-
-def _read_answer(body: bytes, *, texts: int, dimensions: int | None) -> Vectors:
+def _vectors(answer: Any, *, texts: int, dimensions: int | None) -> Vectors:
     """The response's unit vectors, shape (asked, dimensions), in the order of the request.
 
-    Raises TransientError if the body is not an embeddings response (a proxy's error page), and
-    EmbeddingRejected for a wrong count or dimension, which a retry would not change.
+    Raises EmbeddingUnavailable if the body is not an embeddings response (a proxy's error page),
+    and EmbeddingRejected for a wrong count or dimension, which a retry would not change.
     """
     try:
-        items = json.loads(body)["data"]
-        by_place = {item.get("index", place): item["embedding"] for place, item in enumerate(items)}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise TransientError("answered with something that is not a list of embeddings") from error
-    if len(items) != texts or set(by_place) != set(range(texts)):
+        # Some servers do not number their vectors.
+        indices = [getattr(item, "index", None) for item in answer.data]
+        by_place = {
+            place if index is None else index: item.embedding
+            for place, (index, item) in enumerate(zip(indices, answer.data, strict=True))
+        }
+    except (TypeError, AttributeError) as error:
+        raise EmbeddingUnavailable(_NO_LIST) from error
+    if len(answer.data) != texts or set(by_place) != set(range(texts)):
         raise EmbeddingRejected(
-            f"The embedding server was sent {texts} texts and returned {len(items)} embeddings, "
-            "or numbered them wrongly. Report it to the server's operator."
+            f"The embedding server was sent {texts} texts and returned {len(answer.data)} "
+            "embeddings, or numbered them wrongly. Report it to the server's operator."
         )
-    vectors = [_vector(by_place[place]) for place in range(texts)]
+    try:
+        vectors = [np.asarray(by_place[place], dtype=np.float32) for place in range(texts)]
+    except (ValueError, TypeError, OverflowError) as error:
+        raise EmbeddingRejected(_UNREADABLE) from error
+    if any(vector.ndim != 1 for vector in vectors):
+        raise EmbeddingRejected(_UNREADABLE)
     widths = {vector.size for vector in vectors}
     expected = dimensions or vectors[0].size
     if widths != {expected} or expected == 0:
@@ -266,19 +265,7 @@ def _read_answer(body: bytes, *, texts: int, dimensions: int | None) -> Vectors:
     return unit_vectors(np.stack(vectors), "The embedding server")
 
 
-def _vector(value: Any) -> npt.NDArray[np.float32]:
-    """One embedding, from base64 of little-endian floats or a list of numbers."""
-    try:
-        if isinstance(value, str):
-            return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
-        vector = np.asarray(value, dtype=np.float32)
-    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
-        raise EmbeddingRejected(_UNREADABLE) from error
-    if vector.ndim != 1:
-        raise EmbeddingRejected(_UNREADABLE)
-    return vector
-
-
+_NO_LIST = "The embedding server answered with something that is not a list of embeddings."
 _UNREADABLE = (
     "The embedding server returned an embedding that is not a list of numbers. Check that "
     "OPENAI_BASE_URL is the address of a server with an OpenAI-compatible embeddings API."

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from ingestion.embedding.server_requests import ChatConfig, NoAnswer, ask_for_json
+from ingestion.embedding.openai_client import NoAnswer, ask_for_json, connect
 from ingestion.lexical.keyphrases import (
     MAX_CHARS,
     MOST,
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 MODEL_CHARACTERS = 24_000
 # A phrase of three words takes about eight tokens in JSON.
 TOKENS_EACH, LEAST_TOKENS = 8, 400
+# Seconds of a Retry-After to wait; after a longer one statistics name the concepts. A guess.
+LONGEST_PAUSE = 30.0
 SYSTEM = (
     "You name the key phrases of a document: the things, methods, names and terms that it is "
     "about, one to three words each, in its language and as it writes them, the most "
@@ -63,13 +65,18 @@ def phrases_of_model(texts: Sequence[str], read: Mapping[str, str]) -> list[KeyP
         budget -= len(text)
         if budget <= 0:
             break
-    answer = ask_for_json(
-        _config(),
-        SYSTEM,
-        json.dumps({"phrases_wanted": count, "passages": passages}, ensure_ascii=False),
-        SCHEMA,
-        most_tokens=LEAST_TOKENS + TOKENS_EACH * count,
-    )
+    request = json.dumps({"phrases_wanted": count, "passages": passages}, ensure_ascii=False)
+    with connect(
+        settings.CONCEPTS_BASE_URL or None,
+        settings.CONCEPTS_API_KEY,
+        timeout=settings.CONCEPTS_TIMEOUT,
+        retries=2,
+        longest_pause=LONGEST_PAUSE,
+    ) as client:
+        most_tokens = LEAST_TOKENS + TOKENS_EACH * count
+        answer = ask_for_json(
+            client, settings.CONCEPTS_MODEL, SYSTEM, request, SCHEMA, most_tokens=most_tokens
+        )
     names = answer.get("phrases") if isinstance(answer, dict) else None
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise NoAnswer(f"{settings.CONCEPTS_MODEL} did not answer with a list of phrases.")
@@ -81,16 +88,6 @@ def phrases_of_model(texts: Sequence[str], read: Mapping[str, str]) -> list[KeyP
         KeyPhrase(key, label, times, 1 - place / len(phrases), first)
         for place, (key, label, times, first) in enumerate(phrases[:count])
     ]
-
-
-def _config() -> ChatConfig:
-    return ChatConfig(
-        settings.CONCEPTS_MODEL,
-        settings.CONCEPTS_BASE_URL or None,
-        settings.CONCEPTS_API_KEY,
-        timeout=settings.CONCEPTS_TIMEOUT,
-        deadline=3 * settings.CONCEPTS_TIMEOUT,
-    )
 
 
 # The lexeme of each word that is no stop word of the configuration, with the number of chunks of

@@ -67,7 +67,7 @@ def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | N
 
         return JsonResponse(body(code, message), status=status)
     if path.startswith("/v1/"):
-        from search.api.openai_protocol import shaped
+        from search.api.openai.protocol import shaped
 
         return JsonResponse(shaped(code, message, status), status=status)
     return None

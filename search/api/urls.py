@@ -12,9 +12,9 @@ from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
-from search.api.openai_chat import ChatCompletionsView, ResponsesView
-from search.api.openai_protocol import UnknownAddressView
-from search.api.openai_requests_and_models import EmbeddingsView, ModelsView, ModelView
+from search.api.openai.chat import ChatCompletionsView
+from search.api.openai.models import ModelsView, ModelView
+from search.api.openai.protocol import UnknownAddressView
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import (
     DocumentationView,
@@ -127,9 +127,7 @@ urlpatterns = [
 # Below /v1/; without a final slash, as OpenAI's.
 compatible = [
     path("chat/completions", ChatCompletionsView.as_view(), name="chat"),
-    path("responses", ResponsesView.as_view(), name="responses"),
     path("models", ModelsView.as_view(), name="models"),
     path("models/<path:model_name>", ModelView.as_view(), name="model"),
-    path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
     re_path(r"(?P<rest>[\s\S]*)\Z", UnknownAddressView.as_view(), name="missing"),
 ]

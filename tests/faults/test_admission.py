@@ -145,7 +145,7 @@ def test_the_queue_is_bounded_whatever_the_estimate() -> None:
     ("given", "method", "expected"),
     [
         ("/", "GET", Rank.SEARCH), ("/api/v1/search/", "POST", Rank.SEARCH),
-        ("/v1/chat/completions", "POST", Rank.SEARCH), ("/v1/responses", "POST", Rank.SEARCH),
+        ("/v1/chat/completions", "POST", Rank.SEARCH), ("/v1/models", "GET", Rank.SEARCH),
         ("/api/v1/collections/", "GET", Rank.SEARCH), ("/api/v1/answers/", "POST", Rank.SEARCH),
         ("/api/v1/auth/token/", "POST", Rank.SEARCH), ("/api/v1/collections/", "POST", Rank.CHANGE),
         ("/api/v1/nowhere/", "POST", Rank.CHANGE), ("/api/v1/documents/", "POST", Rank.UPLOAD),
@@ -332,7 +332,9 @@ def post(
     return asyncio.run(asked())
 
 
-@pytest.mark.parametrize("path", ["/", "/login/", "/admin/login/", "/nowhere/", "/v1/embeddings"])
+@pytest.mark.parametrize(
+    "path", ["/", "/login/", "/admin/login/", "/nowhere/", "/v1/chat/completions"]
+)
 def test_a_large_body_is_refused_before_it_arrives(path: str) -> None:
     status, body, read = post(path, b"x" * 1000, ends=False, length=HUGE)
     assert (status, read) == (413, 0)

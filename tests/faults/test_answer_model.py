@@ -16,6 +16,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import DataError, connection
 
 from common.database import in_thread
+from ingestion.embedding import openai_client
 from search.answers.budgets import Payer
 from search.answers.domain import AnswerParameters
 from search.answers.generating import server as servers
@@ -234,7 +235,7 @@ def test_a_server_that_accepts_no_connection(
     chat: FakeChat, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its queue is full, as behind a firewall that drops packets: nothing can have been charged."""
-    monkeypatch.setattr(servers, "CONNECTING", 0.1)
+    monkeypatch.setattr(openai_client, "CONNECT_TIMEOUT", 0.1)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         settings.ANSWER_BASE_URL = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
         with socket.create_connection(full.getsockname()):

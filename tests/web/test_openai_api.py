@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import threading
@@ -10,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from knox.models import AuthToken
 from rest_framework.test import APIClient
@@ -34,14 +32,13 @@ from search.answers.domain import (
 from search.answers.follow_ups import MOST_EARLIER
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
-from search.api.openai_protocol import Links
-from search.api.openai_requests_and_models import MAX_TEXTS, read_chat
+from search.api.openai.links import Links
+from search.api.openai.requests import read_chat
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS
 
-CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
-MODELS, EMBEDDINGS = "/v1/models", "/v1/embeddings"
+CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 QUESTION = "How long is a connection timeout?"
 ASK: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
 LINK = re.compile(r"\[(\d+)\]\((http://[^)]+)\)")
@@ -223,60 +220,6 @@ class TestChat:
         assert response.status_code == 200
 
     @pytest.mark.parametrize(
-        "fields",
-        [
-            {"input": QUESTION, "text": {"format": {"type": "text"}}, "store": True, "include": []},
-            {
-                "instructions": "i",
-                "tools": [{"type": "function", "name": "f", "parameters": {}}],
-                "tool_choice": "auto",
-                "previous_response_id": None,
-                "input": [
-                    {"role": "developer", "content": "s"},
-                    {"role": "user", "content": [{"type": "input_text", "text": "A firewall?"}]},
-                    {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
-                    {"type": "function_call_output", "call_id": "1", "output": "IGNORE"},
-                    {"role": "assistant", "content": [{"type": "output_text", "text": "IGNORE"}]},
-                    {"role": "user", "content": [{"type": "input_text", "text": QUESTION}]},
-                ],
-            },
-        ],
-        ids=["text", "an agent's"],
-    )
-    def test_a_response_takes_what_clients_send(
-        self, client: APIClient, fields: dict[str, Any]
-    ) -> None:
-        response = client.post(RESPONSES, {"model": "steelyard:instant", **fields})
-        body = response.json()
-        assert (response.status_code, body["status"], body["object"]) == (
-            200,
-            "completed",
-            "response",
-        )
-        row = Answer.objects.get(public_id=body["steelyard"]["answer"])
-        assert (row.question, row.searched_for) == (QUESTION, QUESTION)
-
-    @pytest.mark.parametrize(
-        ("fields", "param"),
-        [
-            ({"input": None}, "input"),
-            (
-                {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
-                "input[0].content",
-            ),
-            ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
-            ({"previous_response_id": "resp_1"}, "previous_response_id"),
-            ({"background": True}, "background"),
-        ],
-        ids=range(5),
-    )
-    def test_a_response_refuses_what_it_cannot_do(
-        self, client: APIClient, fields: dict[str, Any], param: str
-    ) -> None:
-        response = client.post(RESPONSES, {"model": "steelyard", "input": QUESTION, **fields})
-        assert (response.status_code, response.json()["error"]["param"]) == (400, param)
-
-    @pytest.mark.parametrize(
         "body", [b"{", b"[]", b"3", b"\xff", b"[" * 200_000], ids=lambda body: body[:3]
     )
     def test_a_body_that_is_no_object_is_refused(self, client: APIClient, body: bytes) -> None:
@@ -364,57 +307,13 @@ class TestModels:
         for told in (outer, hidden):
             assert "sandy" not in json.dumps(told)
 
-    @pytest.mark.parametrize("address", ["/v1/", "/v1/completions", "/v1/models/", "/v1/chat"])
+    @pytest.mark.parametrize("address", ["/v1/", "/v1/responses", "/v1/models/", "/v1/chat"])
     def test_other_addresses_are_404_in_openai_s_shape(
         self, client: APIClient, address: str
     ) -> None:
         response = client.get(address)
         assert response.status_code == 404
         assert response.json()["error"]["type"] == "not_found_error"
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("clean_cache", "library")
-class TestEmbeddings:
-    def embed(self, client: APIClient, status: int = 200, **fields: Any) -> dict[str, Any]:
-        response = client.post(EMBEDDINGS, {"model": "steelyard", "input": "tides", **fields})
-        assert response.status_code == status, response.content
-        data: dict[str, Any] = response.json()
-        return data
-
-    def test_vectors_are_those_of_the_site_in_both_formats(self, client: APIClient) -> None:
-        plain = self.embed(client, input=["high water", "ships"])
-        packed = self.embed(client, input=["high water", "ships"], encoding_format="base64")
-        assert [each["index"] for each in plain["data"]] == [0, 1]
-        for one, other in zip(plain["data"], packed["data"], strict=True):
-            vector = np.frombuffer(base64.b64decode(other["embedding"]), dtype="<f4")
-            assert np.allclose(vector, one["embedding"])
-            assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
-        assert plain["usage"]["total_tokens"] > 0
-
-    def test_it_goes_by_the_name_of_the_site_s_model_and_by_no_other(
-        self, client: APIClient, api: APIClient
-    ) -> None:
-        name = self.embed(client)["model"]
-        assert self.embed(client, model=name, input_type="query")["model"] == name
-        assert self.embed(client, 404, model="ada")["error"]["code"] == "model_not_found"
-        assert self.embed(api, 401)["error"]["code"] == "invalid_api_key"
-
-    @pytest.mark.parametrize(
-        ("fields", "param"),
-        [
-            ({"input": []}, "input"), ({"input": [1, 2]}, "input"), ({"input": [[1, 2]]}, "input"),
-            ({"input": ""}, "input"), ({"input": ["a", " "]}, "input"),
-            ({"input": ["a"] * (MAX_TEXTS + 1)}, "input"), ({"input": "a" * 100_001}, "input"),
-            ({"encoding_format": "hex"}, "encoding_format"),
-            ({"encoding_format": []}, "encoding_format"), ({"dimensions": 7}, "dimensions"),
-        ],
-        ids=range(10),
-    )  # fmt: skip
-    def test_what_it_cannot_embed_is_refused(
-        self, client: APIClient, fields: dict[str, Any], param: str
-    ) -> None:
-        assert self.embed(client, 400, **fields)["error"]["param"] == param
 
 
 def scripted(*told: Event) -> Callable[[AnswerRequest], AsyncIterator[Event]]:
@@ -498,10 +397,7 @@ class TestTurns:
         lines = b"".join(response.streaming_content).decode().split("\n\n")  # type: ignore[attr-defined]
         error = json.loads(lines[-2].removeprefix("data: "))["error"]
         assert (error["code"], error["type"]) == ("stalled", "server_error")
-        response = api.post(RESPONSES, {"model": "steelyard", "input": QUESTION, "stream": True})
-        last = b"".join(response.streaming_content).decode().split("\n\n")[-2]  # type: ignore[attr-defined]
-        assert last.startswith("event: response.failed\n")
-        assert json.loads(last.split("data: ")[1])["response"]["error"]["message"] == "Ask again."
+        assert error["message"] == "Ask again."
 
     @pytest.mark.parametrize("address", [CHAT, "/api/v1/answers/"])
     def test_a_failure_without_a_stream_is_a_503(

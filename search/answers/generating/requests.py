@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx2
-
-from common.circuit_breaker import retry_after
+from ingestion.embedding.openai_client import BEFORE_SENDING, connect_async
 from search.answers.domain import Usage
 from search.answers.generating.messages import Thoughts
 from search.answers.generating.server import (
@@ -33,12 +30,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-RETRIES = 2  # before the first piece, for failures that cost nothing
-PAUSE = 0.25  # seconds before the first retry, doubled for the second; a guess
+# Repetitions before the first piece, for failures that cost nothing, and the longest Retry-After in
+# seconds for which a reader waits (a guess).
+RETRIES, LONGEST_PAUSE = 2, 2.0
 # Parameters without which a request still makes sense; some servers and models refuse them.
 OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
-# Failures of a connection on which nothing can have been sent.
-_BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 CHARACTERS_PER_TOKEN = 8  # no tokenizer has longer ones on average; a longer reply is cut
 
 
@@ -101,7 +97,9 @@ async def pieces(
     error: `progress.finish` is then "length".
     """
     thoughts = Thoughts()
-    async with server.connect() as client:
+    async with connect_async(
+        server.base_url, server.api_key, retries=RETRIES, longest_pause=LONGEST_PAUSE
+    ) as client:
         clock = _Clock(limits)  # the first request of a process has loaded the client by now
         stream = await _opened(client, server, request, clock, progress)
         try:
@@ -172,34 +170,24 @@ async def _opened(
     clock: _Clock,
     progress: Progress,
 ) -> openai.AsyncStream[Any]:
-    """The stream of the reply, after retries and without parameters that the server refuses."""
+    """The stream of the reply, without parameters that the server refuses."""
     import openai
 
     known = refused = refused_parameters(server, request.model)
-    failed = 0
+    progress.was_sent = True
     while True:
-        progress.was_sent = True
         try:
             work = client.chat.completions.create(**request.parameters(refused))
             stream: openai.AsyncStream[Any] = await clock.wait(work)
         except openai.APIConnectionError as error:
-            if not isinstance(error.__cause__, _BEFORE_SENDING):
-                raise unavailable("cut") from error
-            progress.was_sent = False
-            failed += 1
-            await _pause(failed, None, unavailable("not_reached"), clock, error)
+            progress.was_sent = not isinstance(error.__cause__, BEFORE_SENDING)
+            raise unavailable("cut" if progress.was_sent else "not_reached") from error
         except openai.APIStatusError as error:
-            progress.was_sent = False
             further = _refused_parameter(error, request.parameters(refused))
-            if further:
-                refused |= {further}
-                continue
-            failure = refused_by(error)
-            if error.status_code < 500 and failure.code != "rate_limited":
-                raise failure from error
-            failed += 1
-            requested_pause = retry_after(error.response.headers.get("retry-after"))
-            await _pause(failed, requested_pause, failure, clock, error)
+            if not further:
+                progress.was_sent = False
+                raise refused_by(error) from error
+            refused |= {further}
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise unavailable("malformed") from error
         else:
@@ -207,22 +195,6 @@ async def _opened(
                 logger.info("%s refuses %s.", request.model, ", ".join(sorted(refused)))
                 remember_refused(server, request.model, refused)
             return stream
-
-
-async def _pause(
-    failed: int,
-    requested: float | None,
-    failure: ModelUnavailable,
-    clock: _Clock,
-    error: openai.OpenAIError,
-) -> None:
-    """Wait before a retry. Raises `failure` if there is none, or no time for it."""
-    # Jitter, so that askers who failed together do not come back together; needs no secrecy.
-    seconds = PAUSE * 2 ** (failed - 1) * random.uniform(0.5, 1.0)  # noqa: S311
-    seconds = max(seconds, requested or 0.0)
-    if failed > RETRIES or seconds >= clock.left:
-        raise failure from error
-    await asyncio.sleep(seconds)
 
 
 def _refused_parameter(error: openai.APIStatusError, parameters: dict[str, Any]) -> str:
@@ -239,14 +211,16 @@ def _refused_parameter(error: openai.APIStatusError, parameters: dict[str, Any])
     return "stream_options" if "stream_options" in parameters else ""
 
 
-async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenerator[Any]:
-    """Yield the events of the reply, each within its time limit. Raises ModelUnavailable."""
+async def _contents(
+    stream: openai.AsyncStream[Any], clock: _Clock, progress: Progress
+) -> AsyncGenerator[str]:
+    """Yield the contents of the events, each within its time limit. Raises ModelUnavailable."""
     import openai
 
-    events = stream.__aiter__()
-    while True:
+    events = aiter(stream)
+    while progress.finish != "refusal":
         try:
-            event = await clock.wait(anext(events))
+            content = _read(await clock.wait(anext(events)), progress)
         except StopAsyncIteration:
             return
         except openai.APIConnectionError as error:
@@ -255,39 +229,31 @@ async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenera
             raise reported(error) from error
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
             raise unavailable("malformed") from error
-        yield event
+        if content:
+            yield content
 
 
-async def _contents(
-    stream: openai.AsyncStream[Any], clock: _Clock, progress: Progress
-) -> AsyncGenerator[str]:
-    """The contents of the events that have one; notes usage, thoughts and the reason of an end.
+def _read(event: Any, progress: Progress) -> str:
+    """The content of an event; notes usage, thoughts and the reason of an end.
 
-    A server's events need not have the shape that the client's types promise.
+    Raises TypeError or AttributeError for a shape that the client's types do not promise.
     """
-    async with aclosing(_events(stream, clock)) as events:
-        async for event in events:
-            usage = getattr(event, "usage", None)
-            counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
-            if all(type(count) is int and count >= 0 for count in counts):
-                progress.usage = Usage(*counts)  # type: ignore[arg-type]  # by the line above
-            choices = getattr(event, "choices", None)
-            if not isinstance(choices, list):
-                raise unavailable("malformed")
-            if not choices:
-                continue
-            progress.finish = str(getattr(choices[0], "finish_reason", None) or progress.finish)
-            delta = getattr(choices[0], "delta", None)
-            if getattr(delta, "refusal", None):
-                progress.finish = "refusal"
-                return
-            for name in ("reasoning_content", "reasoning"):
-                progress.hidden += len(str(getattr(delta, name, None) or ""))
-            content = getattr(delta, "content", None)
-            if content is not None and not isinstance(content, str):
-                raise unavailable("malformed")
-            if content:
-                yield content
+    usage = getattr(event, "usage", None)
+    counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+    if all(type(count) is int and count >= 0 for count in counts):
+        progress.usage = Usage(*counts)  # type: ignore[arg-type]  # by the line above
+    if not isinstance(event.choices, list):
+        raise TypeError("choices")
+    for choice in event.choices[:1]:
+        progress.finish = str(getattr(choice, "finish_reason", None) or progress.finish)
+        delta = getattr(choice, "delta", None)
+        if getattr(delta, "refusal", None):
+            progress.finish = "refusal"
+            break
+        for name in ("reasoning_content", "reasoning"):
+            progress.hidden += len(str(getattr(delta, name, None) or ""))
+        return "" + (getattr(delta, "content", None) or "")
+    return ""
 
 
 def _check_end(progress: Progress) -> None:

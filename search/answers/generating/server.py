@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import logging
 import re
-import ssl
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import httpx2
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common.circuit_breaker import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
+from ingestion.embedding.openai_client import connect, reason
 from ingestion.lexical.languages import language_odds
 from search.errors import ModelUnavailable
 
@@ -33,8 +32,6 @@ logger = logging.getLogger(__name__)
 OPENAI_MODEL = "gpt-5.4-mini"
 # Seconds to ask a server for its models, and to remember that it did not answer (both guesses).
 ASKING, NO_ANSWER = 5.0, 30.0
-# Seconds to open a connection, of which there is no trace at the provider.
-CONNECTING = 5.0
 # Prompts that are compared with the estimate, and the fewest tokens of one: a server's own
 # instructions weigh little in it. A server that counts without what it has cached must not fill the
 # model's window. All are guesses; the ratios of languages are those of EstimatedTokenizer.
@@ -54,23 +51,6 @@ class Server:
     base_url: str
     api_key: str = field(repr=False)
 
-    def connect(self) -> openai.AsyncOpenAI:
-        """A client for one event loop, to be closed. Half a millisecond: the TLS context is shared.
-
-        The library's retries are off: they would repeat a request without regard for its limits.
-        """
-        import openai
-
-        return openai.AsyncOpenAI(
-            # The client requires a key; servers that need none ignore it.
-            api_key=self.api_key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            # Waiting for the reply is the business of `requests`.
-            timeout=httpx2.Timeout(None, connect=CONNECTING),
-            http_client=openai.DefaultAsyncHttpxClient(verify=_tls.get()),
-        )
-
 
 @dataclass
 class _Known:
@@ -85,7 +65,6 @@ class _Known:
     counts: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
 
 
-_tls: PerProcess[ssl.SSLContext] = PerProcess(httpx2.create_ssl_context)
 _known: PerProcess[_Known] = PerProcess(_Known)
 
 
@@ -170,12 +149,8 @@ def _first_model(server: Server) -> str:
     import openai
 
     try:
-        with openai.OpenAI(
-            api_key=server.api_key or "none",
-            base_url=server.base_url,
-            max_retries=0,
-            timeout=ASKING,
-            http_client=openai.DefaultHttpxClient(verify=_tls.get()),
+        with connect(
+            server.base_url, server.api_key, timeout=ASKING, retries=0, longest_pause=0
         ) as client:
             rows = client.models.list().data
         names = [row.id for row in rows if isinstance(row.id, str)]
@@ -262,7 +237,7 @@ def timed_out(code: str, seconds: float) -> ModelUnavailable:
 def refused_by(error: openai.APIStatusError) -> ModelUnavailable:
     """The ModelUnavailable error for an HTTP status; logs the server's own reason."""
     status = error.status_code
-    words = _server_words(error)
+    words = reason(error)
     logger.warning("The language model's server answered %s (%s)", status, error.code or "no code")
     logger.debug("Its reason: %s", words)  # some quote the request
     if error.code == "insufficient_quota":  # a 429 that waiting does not resolve
@@ -279,10 +254,3 @@ def reported(error: openai.APIError) -> ModelUnavailable:
     logger.warning("The language model's server broke off (%s)", error.code or "no code")
     logger.debug("Its reason: %s", error.message[:200])
     return unavailable("content_filter" if error.code == "content_filter" else "model_error")
-
-
-def _server_words(error: openai.APIStatusError) -> str:
-    """The server's own reason, on one short line."""
-    body = error.body
-    message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or "no reason given").split())[:200]

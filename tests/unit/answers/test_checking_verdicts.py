@@ -325,6 +325,7 @@ SAME_FIGURES = [
     ("12 March", "12 March 2024"), ("March 2024", "12 March 2024"), ("2024", "12 March 2024"),
     ("3 pm", "15:00"), ("15 Uhr", "3 p.m."), ("8:05", "8:05 am"), ("5 to 10 GB", "5 GB, and 10 GB"),
     ("5-10 s", "5 s and 10 seconds"), ("two thirds of", "two-thirds"), ("a third to", "one third"),
+    ("28 November 10:23", "10:23 on November 28"), ("1,234.5", "1.234,5"),
     ("−5 °C", "-5 °C"), ("1990s", "the 1990s"), ("5", "5 seconds"), ("80 km/h", "80 km/h"),
 ]  # fmt: skip
 OTHER_FIGURES = [
@@ -357,7 +358,9 @@ def test_another_figure_does_not(claim: str, source: str) -> None:
     assert not all(any(same(claimed, each) for each in given) for claimed in sure(claim))
 
 
-@pytest.mark.parametrize("text", ["one of them", "no one", "May we go", "the elf", "a man", "acht"])
+@pytest.mark.parametrize(
+    "text", ["one of them", "no one", "May we go", "the elf", "a man", "acht", "1.2.3"]
+)
 def test_words_that_may_be_no_figure_claim_nothing(text: str) -> None:
     assert sure(text) == []
 

@@ -1,11 +1,7 @@
-"""The protocol of OpenAI's API at /v1/, for its clients: chat completions, models, embeddings.
-
-docs/api-openai.md says what each parameter does here. No code of the `openai` package is used.
-"""
+"""The views and errors of OpenAI's API: keys, refusals, and the shape of an error."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,17 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api.access import AnonymousAnswersThrottle, TokenAuthentication, UserAnswersThrottle
+from common.api.access import TokenAuthentication
 from common.api.requests import Rank
 from common.api.serializers import BoundedJSONParser
-from search.answers.as_json import passage_url
-from search.answers.domain import Context
 from search.api.answers import AnyNegotiation
 from search.api.parameters import error_response
 from search.errors import SearchError
 
-# `]` before a parenthesis is a link already.
-_MARKER = re.compile(r"\[(\d{1,4})\](?!\()")
 # Clients insist on a key: with this one they ask as visitors who are not signed in.
 NO_KEY = b"anonymous"
 
@@ -66,10 +58,7 @@ class NoSuchModel(exceptions.NotFound):
 class NoSuchEndpoint(exceptions.NotFound):
     """An address of OpenAI's API that this site does not have."""
 
-    default_detail = (
-        "There is nothing at this address. Use /v1/chat/completions, /v1/responses, /v1/embeddings "
-        "or /v1/models."
-    )
+    default_detail = "There is nothing at this address. Use /v1/chat/completions or /v1/models."
 
 
 _TYPES = {
@@ -109,7 +98,7 @@ class CompatibleView(APIView):
 
     authentication_classes = (KeyAuthentication,)
     permission_classes: tuple[type[BasePermission], ...] = (AllowAny,)
-    needs_scope = "read"  # also by POST: questions and embeddings
+    needs_scope = "read"  # also by POST: questions
     rank = Rank.SEARCH
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
@@ -118,13 +107,6 @@ class CompatibleView(APIView):
 
     def get_exception_handler(self) -> Callable[..., Any]:
         return in_shape
-
-
-class AnsweringView(CompatibleView):
-    """A view that costs as much as an answer."""
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), AnonymousAnswersThrottle(), UserAnswersThrottle()]
 
 
 class UnknownAddressView(CompatibleView):
@@ -140,43 +122,3 @@ def fields_of(request: Request) -> dict[str, Any]:
     if not isinstance(request.data, dict):
         raise BadRequest("The body must be a JSON object.", "")
     return request.data
-
-
-class Links:
-    """The text sent so far, its citations as links, and what annotations say of them.
-
-    `[1]` becomes `[1](https://kb.example.org/documents/...)`. Most clients show Markdown and ignore
-    annotations; those that read annotations find the same link by its offsets, in code points.
-    """
-
-    def __init__(self, absolute: Callable[[str], str]) -> None:
-        self._absolute = absolute
-        self._context = Context()
-        self.text = ""
-        self.citations: list[dict[str, Any]] = []
-
-    def read(self, context: Context) -> None:
-        """From now on, markers name the passages of this context."""
-        self._context = context
-
-    @property
-    def urls(self) -> list[str]:
-        """The address of each source: that of source 1 first."""
-        return [self._absolute(passage_url(each)) for each in self._context.passages]
-
-    def add(self, text: str) -> str:
-        """The text with links, as it follows what was sent."""
-        before, last = len(self.text), 0
-        for marker in _MARKER.finditer(text):
-            passage = self._context.passage(int(marker[1]))
-            if passage is None:
-                continue
-            self.text += text[last : marker.start()]
-            url = self._absolute(passage_url(passage))
-            start = len(self.text)
-            self.text += f"{marker[0]}({url})"
-            place = {"start_index": start, "end_index": len(self.text)}
-            self.citations.append({**place, "url": url, "title": passage.title})
-            last = marker.end()
-        self.text += text[last:]
-        return self.text[before:]
