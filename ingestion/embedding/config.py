@@ -1,110 +1,13 @@
-"""Configuration of embedders, as plain values independent of Django's settings.
-
-And the files of the model that comes in Python packages, whose hashes are checked.
-"""
+"""Configuration of embedders, as plain values independent of Django's settings."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import os
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-import filelock
-
-from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
-
-BUILD_TIMEOUT = 300.0  # seconds to wait for another process; a build takes 3 to 15 (a guess)
-REQUIREMENTS = "pip install -r requirements.txt"
-
-
-def packaged_path(package: str, ending: str) -> Path:
-    """The one installed file of `package` whose path ends with `ending`."""
-    try:
-        files = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    matches = [Path(str(file.locate())) for file in files if str(file).endswith(ending)]
-    if len(matches) != 1 or not matches[0].is_file():
-        raise EmbeddingRejected(
-            f"The embedding model is not installed: {ending} of the package {package} is "
-            f"missing. Run: {REQUIREMENTS} (with the pip of Steelyard's environment, such as "
-            ".venv/bin/pip)"
-        )
-    return matches[0]
-
-
-def packaged_file(package: str, ending: str, sha256: str) -> Path:
-    """The path of the one installed file as in `packaged_path`, after checking its hash."""
-    path = packaged_path(package, ending)
-    with path.open("rb") as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
-    if actual != sha256:
-        again = REQUIREMENTS.replace("pip install", "pip install --force-reinstall")
-        raise EmbeddingRejected(
-            f"{ending} of the package {package} differs from the file this project was tested with "
-            f"(sha256 {actual[:12]}, expected {sha256[:12]}). Install the tested version with: "
-            f"{again}"
-        )
-    return path
-
-
-def prepared(path: Path, build: Callable[[Path], None]) -> bytes:
-    """The bytes of `path`, which the first process creates with `build` and each process verifies.
-
-    Returns the verified bytes, so that a file damaged later cannot be loaded.
-    """
-    try:
-        content = _sound(path)
-        if content is not None:
-            return content
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{path}.lock", timeout=BUILD_TIMEOUT):
-            content = _sound(path)  # another process may have built it while this one waited
-            return _build_into(path, build) if content is None else content
-    except filelock.Timeout as error:
-        raise EmbeddingUnavailable(
-            f"Another process has been preparing the embedding model in {path.parent} for "
-            f"{BUILD_TIMEOUT:.0f} seconds. If no such process is running, restart and try again."
-        ) from error
-    except OSError as error:
-        raise EmbeddingUnavailable(
-            f"The embedding model cannot be stored in {path.parent}: {error.strerror or error}. "
-            "Make the folder writable and free 200 MB, or set MODELS_DIR to another folder."
-        ) from error
-
-
-def _checksum_path(path: Path) -> Path:
-    return path.with_suffix(f"{path.suffix}.sha256")
-
-
-def _sound(path: Path) -> bytes | None:
-    """The file's bytes if they match the hash stored beside it, else None."""
-    try:
-        content = path.read_bytes()
-        expected = _checksum_path(path).read_text("ascii", errors="replace").strip()
-    except FileNotFoundError:
-        return None
-    return content if hashlib.sha256(content).hexdigest() == expected else None
-
-
-def _build_into(path: Path, build: Callable[[Path], None]) -> bytes:
-    """Build the file beside `path` and move it into place, the checksum last."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as directory:
-        built = Path(directory) / path.name
-        build(built)
-        content = built.read_bytes()
-        checksum = Path(directory) / "sha256"
-        checksum.write_text(hashlib.sha256(content).hexdigest() + "\n", "ascii")
-        # A reader between the two sees a wrong checksum, waits for the lock and reads again.
-        built.replace(path)
-        checksum.replace(_checksum_path(path))
-    return content
-
+from ingestion.errors import EmbeddingRejected
 
 Kind = Literal["local", "fastembed", "openai"]
 IN_PROCESS = ("local", "fastembed")  # the kinds that send no text to a server

@@ -18,8 +18,8 @@ import numpy as np
 
 from common.circuit_breaker import CircuitBreaker
 from ingestion.embedding.config import LocalModelConfig
-from ingestion.embedding.local import LocalEmbedder, LocalModel
-from ingestion.embedding.model_folder import ModelFolder
+from ingestion.embedding.local import LocalEmbedder
+from ingestion.embedding.local_model import LocalModel
 from ingestion.embedding.protocol import Vectors, encodable, unit_vectors
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
@@ -100,11 +100,13 @@ class FastembedEmbedder(LocalEmbedder):
         self._files = Path(config.models_dir)
         runner = _model("TextEmbedding", name, self._files).model
         offer = next((each for each in EMBEDDERS if each.name == name), Offer(name, 0, ""))
-        model = ModelFolder(
-            model=runner._model_dir / runner.model_description.model_file,
+        return LocalModel(
+            name=name,
+            weights=runner._model_dir / runner.model_description.model_file,
             tokenizer=runner._model_dir / "tokenizer.json",
             dimensions=runner.model_description.dim,
             window=_window(runner._model_dir),
+            languages=offer.languages,
             # Its versions pooled some models in different ways, in classes of these names.
             pooling=type(runner).__name__,
             query_prefix=offer.query_prefix if config.query_prefix is None else config.query_prefix,
@@ -112,7 +114,6 @@ class FastembedEmbedder(LocalEmbedder):
                 offer.document_prefix if config.document_prefix is None else config.document_prefix
             ),
         )
-        return LocalModel.of(name, model, offer.languages)
 
     def _encode(self, text: str) -> str:
         return encodable(text)

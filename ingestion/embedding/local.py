@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from common.circuit_breaker import PerProcess
-from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, usable_cores
+from ingestion.embedding.local_model import LocalModel
+from ingestion.embedding.minilm import minilm_model
 from ingestion.embedding.model_folder import (
-    ModelFolder,
     encoder_of,
     ends_of_wordpiece,
+    folder_model,
     pad_id,
-    read_folder,
 )
 from ingestion.embedding.protocol import (
     CACHED_CHARS,
@@ -43,57 +42,6 @@ LONGEST_TOKEN = 100
 Matrix = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class LocalModel:
-    """A model as LocalEmbedder uses it. `window` includes special tokens."""
-
-    name: str
-    fingerprint: str
-    dimensions: int
-    window: int
-    languages: tuple[str, ...]
-    tokenizer: Path | bytes
-    weights: Callable[[], bytes | Path]
-    pooling: str = "mean"
-    query_prefix: str = ""
-    document_prefix: str = ""
-
-    @classmethod
-    def of(cls, name: str, model: ModelFolder, languages: tuple[str, ...]) -> Self:
-        """The model of a folder."""
-        return cls(
-            name=name,
-            fingerprint=model.fingerprint(name),
-            dimensions=model.dimensions,
-            window=model.window,
-            languages=languages,
-            tokenizer=model.tokenizer,
-            weights=lambda: model.model,
-            pooling=model.pooling,
-            query_prefix=model.query_prefix,
-            document_prefix=model.document_prefix,
-        )
-
-
-def packaged_model(models_dir: Path) -> LocalModel:
-    """The English MiniLM."""
-    return LocalModel(
-        name=minilm.NAME,
-        fingerprint=minilm.FINGERPRINT,
-        dimensions=minilm.DIMENSIONS,
-        window=minilm.WINDOW,
-        languages=("en",),
-        tokenizer=minilm.tokenizer_file(),
-        weights=lambda: minilm.prepared_model(models_dir),
-    )
-
-
-def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
-    """The model of a sentence-transformers ONNX folder."""
-    model = read_folder(folder, config)
-    return LocalModel.of(folder.resolve().name, model, config.languages or ())
-
-
 class LocalEmbedder(Embedder):
     """Embeds on this machine's CPU. Thread-safe; the session is created after a fork.
 
@@ -115,7 +63,7 @@ class LocalEmbedder(Embedder):
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
-            fingerprint=model.fingerprint,
+            fingerprint=model.fingerprint(),
             dimensions=model.dimensions,
             max_tokens=model.window - special - prefix,
             languages=config.languages or model.languages,
@@ -127,7 +75,7 @@ class LocalEmbedder(Embedder):
     def _describe(self, config: LocalModelConfig) -> LocalModel:
         if config.folder:
             return folder_model(Path(config.folder), config)
-        return packaged_model(Path(config.models_dir))
+        return minilm_model(Path(config.models_dir))
 
     @property
     def card(self) -> ModelCard:
@@ -235,10 +183,10 @@ class LocalEmbedder(Embedder):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors only: its warnings concern its own optimiser
-        weights = self._model.weights()
+        weights = self._model.weights
         try:
             session = onnxruntime.InferenceSession(
-                weights if isinstance(weights, bytes) else str(weights),
+                str(weights) if isinstance(weights, Path) else weights(),
                 options,
                 providers=["CPUExecutionProvider"],
             )

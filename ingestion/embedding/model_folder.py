@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +11,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from ingestion.embedding.config import LocalModelConfig, Pooling
+from ingestion.embedding.local_model import LocalModel
 from ingestion.errors import EmbeddingRejected
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
@@ -20,33 +19,11 @@ SUPPORTED_MODULES = ("Transformer", "Pooling", "Normalize")
 DEFAULT_WINDOW = 512  # the usual window of BERT-like models
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
-    """A folder's model and its parameters: configured values override those of its files."""
+def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
+    """The folder's model: configured values override those of its files.
 
-    model: Path
-    tokenizer: Path
-    dimensions: int
-    window: int
-    pooling: str
-    query_prefix: str
-    document_prefix: str
-
-    def fingerprint(self, name: str) -> str:
-        """A digest of everything that affects the vectors: weights, vocabulary and parameters."""
-        digest = hashlib.sha256(
-            repr((self.window, self.pooling, self.query_prefix, self.document_prefix)).encode()
-        )
-        # Large models store their weights beside the graph, in files whose names begin with its.
-        weights = sorted(self.model.parent.glob(f"{self.model.name}*"))
-        for path in (*weights, self.tokenizer):
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        return f"{name[:150]}-{digest.hexdigest()[:16]}"
-
-
-def read_folder(folder: Path, config: LocalModelConfig) -> ModelFolder:
-    """The folder's description. Raises EmbeddingRejected for missing or unsupported files."""
+    Raises EmbeddingRejected for missing or unsupported files.
+    """
     if not folder.is_dir():
         raise EmbeddingRejected(f"No model folder at {folder}: check LOCAL_MODEL_FOLDER.")
     model = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
@@ -58,8 +35,10 @@ def read_folder(folder: Path, config: LocalModelConfig) -> ModelFolder:
     _refuse_other_modules(folder)
     pooling = _read(folder, "1_Pooling/config.json")
     prompts = _read(folder, "config_sentence_transformers.json").get("prompts") or {}
-    return ModelFolder(
-        model=model,
+    return LocalModel(
+        name=folder.resolve().name,
+        weights=model,
+        languages=config.languages or (),
         tokenizer=folder / "tokenizer.json",
         dimensions=_dimensions(folder, pooling),
         window=config.max_tokens or _window(folder),
@@ -140,16 +119,13 @@ def _prefix(wished: str | None, prompts: dict[str, Any], *names: str) -> str:
     return next((str(prompts[name]) for name in names if prompts.get(name)), "")
 
 
-def encoder_of(tokenizer: Path | bytes) -> Encoder:
-    """The tokenizer of a file, or of its bytes. Raises EmbeddingRejected."""
+def encoder_of(tokenizer: Path) -> Encoder:
+    """The tokenizer of a file. Raises EmbeddingRejected."""
     try:
-        if isinstance(tokenizer, bytes):
-            return Encoder.from_buffer(tokenizer)
         return Encoder.from_file(str(tokenizer))
     except Exception as error:  # the library raises bare Exception
-        label = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
         raise EmbeddingRejected(
-            f"The tokenizer {label} cannot be read: {error}. Copy the file again."
+            f"The tokenizer {tokenizer} cannot be read: {error}. Copy the file again."
         ) from error
 
 

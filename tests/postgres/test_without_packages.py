@@ -26,8 +26,9 @@ def model(tmp_path: Path) -> Path:
     """A folder as sentence-transformers exports it, in no package."""
     folder = tmp_path / "own-model"
     (folder / "1_Pooling").mkdir(parents=True)
-    shutil.copy(minilm.source_model(), folder / "model.onnx")
-    shutil.copy(minilm.tokenizer_file(), folder / "tokenizer.json")
+    nowhere = tmp_path / "no-files"
+    minilm.build(minilm.weights_file(nowhere), folder / "model.onnx")
+    shutil.copy(minilm.tokenizer_file(nowhere), folder / "tokenizer.json")
     pooling = {"word_embedding_dimension": 384, "pooling_mode_mean_tokens": True}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     return folder

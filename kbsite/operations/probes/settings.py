@@ -152,7 +152,7 @@ def embedder() -> Iterator[Finding]:
         if config.kind == "fastembed":
             fastembed.require_installed()
         elif config.kind == "local" and config.local.folder is None:
-            tokenizer_file()
+            tokenizer_file(Path(config.local.models_dir))
     except EmbeddingError as error:
         advice = "docs/settings.md lists the variables of the embedder."
         yield wrong(str(error), advice, "E002")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from ingestion.embedding.protocol import (
     windows,
 )
 
-MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file())))
+MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file(Path("no-files")))))
 ESTIMATE = EstimatedTokenizer()
 TEXTS = st.text(st.characters(), max_size=200) | st.text("ab \n\t.,한국é́🙂\ud800[CLS]", max_size=80)
 
