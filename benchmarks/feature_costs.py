@@ -68,7 +68,7 @@ FEATURES = (
     Feature("Pins, hides, synonyms, rules", "search/curation search/models/curated "
             "search/models/rules search/tuning/admin/curation search/tuning/api/curated "
             "search/query/synonyms search/query/query_key search/retrieval/pins",
-            "curated hides synonyms", pages="admin/search/curated"),
+            "curated hides synonyms query_key", pages="admin/search/curated"),
     Feature(
         "Tuning: profiles, workbench, golden queries, gate",
         "search/tuning/ search/management/commands/judgements",
@@ -80,7 +80,7 @@ FEATURES = (
     Feature(
         "Answers",
         "search/answers/ search/api/answer search/pages/answer search/pages/threads",
-        "answer budgets threads ask_next follow_up figures checking context making claims quotes",
+        "answer budgets threads suggested follow_up figures checking context making claims quotes",
         "ANSWER",
         "search/answers/ admin/answers/",
     ),
@@ -89,7 +89,7 @@ FEATURES = (
     Feature(
         "Search analytics and gaps",
         "search/analytics/",
-        "analytics gaps search_events",
+        "analytics gaps gap_groups search_events",
         "SEARCH_EVENTS",
         "admin/analytics/",
     ),

@@ -18,6 +18,8 @@ from ingestion.documents import progress
 from ingestion.models import Document
 from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
+from kbsite.operations import endpoints
+from search.presentation import marking, navigation
 from search.retrieval import statement
 from search.retrieval.prepared import Shapes
 from search.tuning.evaluation import golden_set
@@ -56,6 +58,16 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         rows = FirstRows.of_database()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test_case: rows.restore())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_hurry() -> Iterator[None]:
+    """A busy machine leaves nothing out of a response, which readers are not made to wait for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marking, "SECONDS", 60.0)
+        patch.setattr(navigation, "RECTANGLES_SECONDS", 60.0)
+        patch.setattr(endpoints, "PATIENCE", 60.0)
         yield
 
 

@@ -189,7 +189,10 @@ def account_for(program: Path, directory: Path) -> Account:
         return Account(uid, gid, mapped)
     if uid == 0:
         become = ("setpriv", f"--reuid={service_uid}", f"--regid={service_gid}", "--clear-groups")
-        enter = ("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override")
+        # The bit, because `access` ignores a plain user's capability without it, and Postgres asks
+        # it for its own program (capabilities(7), access(2)).
+        caps = ("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override")
+        enter = (*caps, "--securebits=+no_setuid_fixup")
         reach = ("sh", "-c", 'test -x "$0" && test -x "$1"', str(program), str(directory))
         for prefix in ((*become, "--inh-caps=-all"), (*become, *enter)):
             if _succeeds(*prefix, *reach):

@@ -37,7 +37,7 @@ async def response(application: Any, given: dict[str, Any]) -> tuple[int, list[b
         message = await _next(client)
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
-            await client.wait(10)
+            await client.wait(60)
             return started["status"], parts
 
 
@@ -45,7 +45,7 @@ async def _next(client: ApplicationCommunicator) -> Any:
     """The application's next message, or its error as soon as there is one."""
     message = asyncio.ensure_future(client.output_queue.get())
     ended = {message, client.future}
-    await asyncio.wait(ended, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(ended, timeout=60, return_when=asyncio.FIRST_COMPLETED)
     if message.done():
         return message.result()
     message.cancel()

@@ -171,7 +171,7 @@ def kill_server(server: Server) -> None:
     for each in everyone:
         with suppress(psutil.NoSuchProcess):
             each.kill()
-    psutil.wait_procs(everyone, timeout=10)
+    psutil.wait_procs(everyone, timeout=60)
 
 
 def is_fork_server(process: psutil.Process) -> bool:

@@ -176,6 +176,7 @@ def test_readers_leave_a_place_for_staff_who_wait_for_it(monkeypatch: pytest.Mon
         first = await gate.enter(Rank.STAFF)
         with pytest.raises(Busy):
             await gate.enter(Rank.STAFF)
+        monkeypatch.setattr(admission, "_STAFF_SECONDS", 60)
         waiting = asyncio.create_task(gate.enter(Rank.STAFF))
         await asyncio.sleep(0)
         first.leave()
@@ -194,7 +195,7 @@ _entered = threading.Semaphore(0)
 
 def _slow(request: HttpRequest, rest: str = "") -> HttpResponse:
     _entered.release()
-    _gate.wait(10)
+    _gate.wait(60)
     return HttpResponse("done")
 
 
@@ -241,13 +242,13 @@ def test_beyond_its_threads_the_site_refuses_in_the_shape_of_the_address() -> No
         found = {}
         for address in ("/library/", "/api/v1/search/", "/v1/models"):
             client = await _asked(application, scope(address))
-            start = await client.receive_output(5)
-            found[address] = (start, (await client.receive_output(5))["body"])
-            await client.wait(5)
+            start = await client.receive_output(60)
+            found[address] = (start, (await client.receive_output(60))["body"])
+            await client.wait(60)
         _gate.set()
         for client in busy:
-            assert (await client.receive_output(5))["status"] == 200
-            await client.wait(5)
+            assert (await client.receive_output(60))["status"] == 200
+            await client.wait(60)
         # Those who were refused may come now.
         assert (await response(application, scope("/")))[0] == 200
         return found
@@ -275,7 +276,7 @@ def test_a_reader_who_leaves_gives_the_place_back_when_the_thread_is_done() -> N
         assert (await response(application, scope("/")))[0] == 503  # both threads still work
         _gate.set()
         for client in clients:
-            await client.wait(5)
+            await client.wait(60)
         for _ in range(3):
             assert (await response(application, scope("/")))[0] == 200
 
@@ -323,10 +324,10 @@ def post(
         for number, part in enumerate(parts, 1):
             more = not ends or number < len(parts)
             await client.send_input({"type": "http.request", "body": part, "more_body": more})
-        start = await client.receive_output(5)
-        body = (await client.receive_output(5)).get("body", b"")
+        start = await client.receive_output(60)
+        body = (await client.receive_output(60)).get("body", b"")
         await client.send_input({"type": "http.disconnect"})
-        await client.wait(5)
+        await client.wait(60)
         return start["status"], body, len(reader.read.getvalue())
 
     return asyncio.run(asked())

@@ -138,12 +138,12 @@ def test_follow_ups_of_a_silent_model_hold_no_thread_of_the_site(
         clients = [ApplicationCommunicator(site, asking) for _ in range(3)]
         for client in clients:
             await client.send_input({"type": "http.request", "body": body})
-            assert (await client.receive_output(10))["status"] == 200
-            assert b"assistant" in (await client.receive_output(10))["body"]
+            assert (await client.receive_output(60))["status"] == 200
+            assert b"assistant" in (await client.receive_output(60))["body"]
         status, _ = await response(site, scope("/api/v1/collections/"))
         for client in clients:
             await client.send_input({"type": "http.disconnect"})
-            await client.wait(10)
+            await client.wait(60)
         return status
 
     assert async_to_sync(run)() == 200

@@ -63,7 +63,7 @@ def test_a_websocket_is_closed() -> None:
     async def run() -> Any:
         client = ApplicationCommunicator(site(None), {"type": "websocket", "path": "/"})
         await client.send_input({"type": "websocket.connect"})
-        return await client.receive_output(5)
+        return await client.receive_output(60)
 
     assert asyncio.run(run()) == {"type": "websocket.close"}
 
@@ -147,16 +147,16 @@ def test_open_streams_hold_no_thread() -> None:
         for client in clients:
             await client.send_input({"type": "http.request", "body": b""})
         for client in clients:
-            await client.receive_output(10)
-            assert (await client.receive_output(10))["body"] == b"first"
+            await client.receive_output(60)
+            assert (await client.receive_output(60))["body"] == b"first"
         grown = threading.active_count() - before
         assert (await response(application, scope("/nowhere/")))[0] == 404
         _gate.set()
         names = []
         for client in clients:
-            names.append((await client.receive_output(10))["body"])
-            await client.receive_output(10)
-            await client.wait(10)
+            names.append((await client.receive_output(60))["body"])
+            await client.receive_output(60)
+            await client.wait(60)
         return grown, names
 
     grown, names = asyncio.run(run())
@@ -173,10 +173,10 @@ def test_a_stream_ends_when_its_reader_leaves() -> None:
         _closed.clear()
         client = ApplicationCommunicator(site(Pages()), scope("/stream/"))
         await client.send_input({"type": "http.request", "body": b""})
-        await client.receive_output(10)
-        assert (await client.receive_output(10))["body"] == b"first"
+        await client.receive_output(60)
+        assert (await client.receive_output(60))["body"] == b"first"
         await client.send_input({"type": "http.disconnect"})
-        await client.wait(10)
+        await client.wait(60)
 
     asyncio.run(run())
     assert _closed == ["/stream/"]
@@ -208,13 +208,13 @@ def test_a_body_is_closed_in_its_thread_when_the_reader_leaves() -> None:
     async def run() -> None:
         client = ApplicationCommunicator(site(Pages()), scope("/body/"))
         await client.send_input({"type": "http.request", "body": b""})
-        await client.receive_output(10)
-        assert (await client.receive_output(10))["body"] == b"0"
+        await client.receive_output(60)
+        assert (await client.receive_output(60))["body"] == b"0"
         await client.send_input({"type": "http.disconnect"})
-        await client.wait(10)
+        await client.wait(60)
 
     asyncio.run(run())
-    assert _ended.wait(10)
+    assert _ended.wait(60)
     assert {thread for _, thread in _steps} == {_steps[0][1]}
     assert _steps[-1][0] == "closed"
 
@@ -224,7 +224,7 @@ def test_an_error_in_a_body_cuts_the_download() -> None:
     given = {**scope("/body/"), "query_string": b"fails=1"}
     with pytest.raises(ValueError, match="broken"):
         asyncio.run(response(site(Pages()), given))
-    assert _ended.wait(10)
+    assert _ended.wait(60)
     assert {thread for _, thread in _steps} == {_steps[0][1]}
 
 

@@ -72,7 +72,7 @@ class Demo:
 
     def wait(self) -> int:
         code = self.process.wait(PATIENCE)
-        self._reader.join(10)
+        self._reader.join(60)
         return code
 
     def _read(self) -> None:
@@ -94,7 +94,7 @@ def demo(var_dir: Path, *arguments: str) -> Iterator[Demo]:
         for pid in family:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        started.process.wait(10)
+        started.process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
         assert noise not in second.printed
     assert f"Already running at {known.url}" in third.printed
     assert len(family) >= 4  # web and its processes, worker and its, beat
-    _, alive = psutil.wait_procs(family, timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert servers_up(var_dir) == [False, False]
 

@@ -248,7 +248,7 @@ def test_workers_at_once_take_different_rows(
     def slow(name: str, version: int, ids: Any) -> None:
         if version == -1:
             held_up.set()
-            assert go_on.wait(20)
+            assert go_on.wait(60)
         keep_only(name, version, ids)
 
     monkeypatch.setattr(edge, "keep_only", slow)
@@ -261,7 +261,7 @@ def test_workers_at_once_take_different_rows(
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(work)
-        assert held_up.wait(20)
+        assert held_up.wait(60)
         assert syncing.sync() == 2
         assert list(PointChange.objects.values_list("version", flat=True)) == [-1]
         go_on.set()

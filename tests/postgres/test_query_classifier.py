@@ -48,7 +48,7 @@ class Undecided:
 
 class Slow:
     def classify(self, query: Query) -> Classification | None:
-        time.sleep(0.5)
+        time.sleep(3)
         return Classification(QueryClass.CODE, "too late", 0.9)
 
 

@@ -29,7 +29,9 @@ from search.domain import OPTIONAL, QueryClass, Signal, Weights
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from tests.samples import builders
-from tests.samples.sheets_and_slides import make_notebook, make_odp, make_ods, make_pptx, make_xlsx
+from tests.samples.notebooks import make_notebook
+from tests.samples.slides import make_odp, make_pptx
+from tests.samples.spreadsheets import make_ods, make_xlsx
 from tests.support.database import lasting
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document, upload

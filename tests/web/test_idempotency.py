@@ -174,7 +174,7 @@ def test_of_two_at_the_same_moment_one_claims_the_key() -> None:
 
     def claim() -> str:
         try:
-            barrier.wait(10)
+            barrier.wait(60)
             return "claimed" if idempotency.begin(user, "a-1", "f").status is None else "answered"
         except StateConflict:
             return "conflict"

@@ -158,7 +158,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
             current_app.send_task(
                 "ingestion.tasks.advance_version", args=[broken.pk], queue="interactive"
             )
-        message = queue.get(timeout=5)
+        message = queue.get(timeout=60)
         message.ack()
         queue.close()
     seen: list[dict[str, str]] = []

@@ -19,7 +19,7 @@ from common.accounts.models import User
 from ingestion.documents import picture_cache, purging
 from ingestion.models import Document, Visibility
 from search.presentation import navigation
-from tests.samples import builders, sheets_and_slides
+from tests.samples import builders, slides
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import needs
 
@@ -226,7 +226,7 @@ def test_slides_are_pictures_with_the_passage_marked(
     client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
-    deck = sheets_and_slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
+    deck = slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
     document = make_document(make_collection(), deck, file_name="beam.pptx")
     html = client.get(document.get_absolute_url(), {"view": "original"}).content.decode()
     seen = re.findall(r'class="page wide" loading="lazy" src="[^"]+/pages/(\d)/"', html)

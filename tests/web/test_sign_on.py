@@ -62,7 +62,7 @@ def sign_in(
     client = client or Client()
     sent = client.post(address, data)
     assert sent.status_code == 302, sent.content
-    back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=5)
+    back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=60)
     found = urlsplit(back.headers["Location"])
     return client, client.get(f"{found.path}?{found.query}")
 
@@ -307,7 +307,7 @@ class TestRefused:
 
     def test_a_state_of_another_browser(self, provider: OidcProvider) -> None:
         sent = Client().post(LOGIN)
-        back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=5)
+        back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=60)
         found = urlsplit(back.headers["Location"])
         victim = Client()
         victim.get(f"{found.path}?{found.query}")

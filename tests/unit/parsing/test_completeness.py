@@ -22,8 +22,10 @@ from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.parsing.child.child import outcome_of
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Source
-from tests.samples import builders, outlook, sheets_and_slides
+from tests.samples import builders, outlook, spreadsheets
 from tests.samples.builders import WORDS, make_zip
+from tests.samples.notebooks import make_notebook
+from tests.samples.slides import make_odp, make_pptx
 from tests.unit.parsing.test_samples import ROWS, SAMPLES, _almost_without_text
 
 Truth = str | dict[tuple[Unit, Why], int]
@@ -82,7 +84,7 @@ def without(data: bytes, name: str) -> Iterator[bytes]:
 def workbooks() -> Iterator[File]:
     cells = {f"{column}{row}": f"{row}{column}" for row in range(1, 21) for column in "AB"}
     cells |= {"C1": "Sum", "C2": "12"}
-    book = sheets_and_slides.make_xlsx(dict.fromkeys(("One", "Two", "Three", "Four"), cells))
+    book = spreadsheets.make_xlsx(dict.fromkeys(("One", "Two", "Three", "Four"), cells))
     yield "whole.xlsx", book, WHOLE
     for number in range(1, 5):
         sheet = f"xl/worksheets/sheet{number}.xml"
@@ -99,12 +101,12 @@ def workbooks() -> Iterator[File]:
     yield "embedded.xlsx", embedded, {(Unit.FILE, Why.EMBEDDED): 1}
     yield "cut.xlsx", half(book), "Error"
     more = '</table:table><table:table table:name="x">'
-    yield "blank.ods", sheets_and_slides.make_ods(filler=more), WHOLE
+    yield "blank.ods", spreadsheets.make_ods(filler=more), WHOLE
 
 
 def decks() -> Iterator[File]:
     slides = [(f"On the {word}", f"The {word} is described.", "") for word in WORDS[:5]]
-    deck = sheets_and_slides.make_pptx(slides)
+    deck = make_pptx(slides)
     yield "whole.pptx", deck, WHOLE
     for number in range(1, 6):
         slide = f"ppt/slides/slide{number}.xml"
@@ -116,7 +118,7 @@ def decks() -> Iterator[File]:
     smart = {"ppt/diagrams/data1.xml": f"<a:t>{'Five words that nobody reads. ' * 20}</a:t>"}
     lost = {(Unit.CHARACTER, Why.DROPPED): 500}
     yield "smart.pptx", make_zip({**members(deck), **smart}), lost
-    yield "blank.odp", sheets_and_slides.make_odp([*slides, ("", "", "")]), WHOLE
+    yield "blank.odp", make_odp([*slides, ("", "", "")]), WHOLE
 
 
 def letters() -> Iterator[File]:
@@ -199,7 +201,7 @@ def texts() -> Iterator[File]:
     yield "whole.md", builders.make_markdown(), WHOLE
     stream = {"output_type": "stream", "name": "stdout", "text": "line\n" * 300}
     cell = {"cell_type": "code", "source": "run()", "outputs": [stream]}
-    yield "short.ipynb", sheets_and_slides.make_notebook([cell]), {(Unit.OUTPUT, Why.SHORTENED): 1}
+    yield "short.ipynb", make_notebook([cell]), {(Unit.OUTPUT, Why.SHORTENED): 1}
 
 
 def outcome(name: str, data: bytes, folder: Path) -> Truth:

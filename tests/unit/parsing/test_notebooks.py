@@ -12,7 +12,7 @@ from ingestion.files.filetypes import sniff
 from ingestion.parsing.formats.markup import TOO_DEEP_WARNING
 from ingestion.parsing.formats.notebook import OUTPUT_CHARS
 from tests.samples.builders import CODE, TABLE
-from tests.samples.sheets_and_slides import make_notebook
+from tests.samples.notebooks import make_notebook
 
 from .conftest import Parse
 from .shorthand import code, h, li, p, table

@@ -16,7 +16,7 @@ from ingestion.parsing.child.sandbox import DrawnPage, draw_page
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.passage_rectangles import SCALE, places_of
 from tests.samples.builders import make_zip
-from tests.samples.sheets_and_slides import make_odp, make_pptx
+from tests.samples.slides import make_odp, make_pptx
 from tests.support.programs import needs
 
 ARM = "The longer arm of the beam carries the weight that slides."

@@ -1,47 +1,14 @@
-"""Plain text and delimited tables, without a child process."""
+"""Delimited tables and the cells of a grid."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ingestion.errors import ParseLimitExceeded
-from ingestion.parsing.child.child import decode_blocks, encode_block
 from ingestion.parsing.formats.tabular import delimiter_of, has_header_row, spread
-from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 
 from .conftest import Parse
-from .shorthand import code, h, li, p, table
-
-
-def test_paragraphs_part_at_blank_lines() -> None:
-    text = "one\n  two\n \t\n\n\nthree\x0cfour"
-    assert [block.text for block in paragraph_blocks(text)] == ["one\n  two", "three", "four"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\n".join(["a line of some forty characters, perhaps"] * 1_000),
-        "A sentence of no great length. " * 1_000,
-        "word " * 5_000,
-        "x" * 2_000_000,
-        "。".join(["棹秤は錘を動かして重さを量る"] * 1_000),
-    ],
-    ids=["lines", "sentences", "words", "nothing", "japanese"],
-)
-def test_long_paragraphs_are_split(text: str) -> None:
-    blocks = [block.text for block in paragraph_blocks(text)]
-    assert "".join(blocks) == text
-    assert max(map(len, blocks)) <= PARAGRAPH_CHARS
-    assert len(blocks) <= 2 * len(text) / PARAGRAPH_CHARS + 1
-
-
-@given(st.text(alphabet="ab \n\t.", max_size=60))
-def test_no_word_is_lost(text: str) -> None:
-    words = [word for block in paragraph_blocks(text) for word in block.text.split()]
-    assert words == text.split()
+from .shorthand import p, table
 
 
 @pytest.mark.parametrize(
@@ -112,11 +79,3 @@ def test_spans_fill_a_grid() -> None:
 def test_hostile_spans_are_refused() -> None:
     with pytest.raises(ParseLimitExceeded):
         spread([[("x", 1, 10**9)] * 10] * 1_000)
-
-
-def test_wire_carries_every_kind() -> None:
-    blocks = [
-        h(2, "Größe", page=3), p("line\nline\u2028 \U0001f600"), li(1, "item"), code("  x\n\ty"),
-        table(("a", "b"), ("1", ""), page=4), table(("a", "b"), header=False),
-    ]  # fmt: skip
-    assert list(decode_blocks(map(encode_block, blocks))) == blocks

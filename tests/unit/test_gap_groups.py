@@ -1,0 +1,49 @@
+"""What makes two failed searches mean the same, so that they are one content gap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from search.analytics.failed_search_detection import nearest_group, shares_words, unit
+
+EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
+
+
+def test_a_group_is_as_near_as_its_members_on_average() -> None:
+    members = np.array([EAST, NORTH, unit([0.9, 0.436])], dtype=np.float32)
+    asked = unit([1.0, 0.1])
+
+    # East alone: .995. The other group: (.100 + .939) / 2 = .519.
+    assert nearest_group(asked, members, [7, 3, 3], at_least=0.9) == 7
+    assert nearest_group(asked, members[1:], [3, 3], at_least=0.51) == 3
+    assert nearest_group(asked, members[1:], [3, 3], at_least=0.53) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "members", "groups", "nearest"),
+    [
+        (EAST, [EAST, EAST], [9, 4], 4),
+        (EAST, np.empty((0, 2)), [], None),
+        ([0.0, 0.0], [EAST], [1], None),
+    ],
+    ids=["of equally near ones the oldest", "no groups yet", "the zero vector"],
+)
+def test_the_nearest(
+    asked: list[float], members: list[list[float]], groups: list[int], nearest: int | None
+) -> None:
+    assert nearest_group(unit(asked), np.array(members, np.float32), groups) == nearest
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("vpn setup", "vpn setup guide", True),
+        ("reset password", "how to reset a password", True),
+        ("vpn setup", "printer setup", False),
+        ("", "", False),
+        ("?", "!", False),
+    ],
+)
+def test_words_in_common(one: str, other: str, same: bool) -> None:
+    assert shares_words(one, other) is same
