@@ -39,11 +39,12 @@ def main() -> None:
 def measure(name: str, versions: Sequence[int]) -> None:
     """Process the versions, and print the whole time and the concepts' part of it."""
     from ingestion.documents import processing_steps
-    from ingestion.lexical import concepts
-    from ingestion.models import Chunk, Concept
+    from ingestion.models import Chunk
+    from search.parts.concepts import extraction
+    from search.parts.concepts.models import Concept
 
     spent: list[float] = []
-    with timed(concepts, "of", spent), timed(concepts, "store", spent):
+    with timed(extraction, "extract", spent), timed(extraction, "store", spent):
         started = time.perf_counter()
         for pk in versions:
             processing_steps.advance(pk)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SearchConfig(AppConfig):
-    """The core: its signals and parts; it reloads the changed configuration."""
+    """The core: its signals; it reloads the changed configuration."""
 
     default = True
     name = "search"
@@ -20,7 +20,6 @@ class SearchConfig(AppConfig):
         from ingestion.events import currency_changed
         from search import export_parts
         from search.engine import configuration
-        from search.parts import register_parts
         from search.signals import keyword, recency, registry, synonym, title, vector
 
         registry.register(
@@ -30,20 +29,11 @@ class SearchConfig(AppConfig):
             recency.RecencySignal(),
             synonym.SynonymSignal(),
         )
-        register_parts()
         export_parts.attach_all()
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
         currency_changed.connect(configuration.note_currency)
-
-
-class QdrantConfig(AppConfig):
-    """The part “qdrant”: its tables are there on every site."""
-
-    name = "search.parts.qdrant"
-    label = "qdrant"
-    verbose_name = _("Qdrant")
 
 
 class ReadersConfig(AppConfig):

@@ -6,8 +6,6 @@ Jobs' models name the queues of their tasks, and beat's schedule those of the pe
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
 
 from common import jobs
@@ -15,16 +13,10 @@ from search.analytics import failed_search_detection, retention
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
-from search.parts.experiments import life_cycle
-from search.parts.qdrant import engines, rebuilding, syncing
-from search.parts.qdrant.models import PointCollection
-from search.parts.qdrant.points import EngineError
 from search.readers import history, reviews, search_news
 from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
-from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
-
-logger = logging.getLogger(__name__)
+from search.tuning.models import Optimisation, PoolBuild, Publication
 
 
 @shared_task
@@ -57,20 +49,9 @@ def run_optimisation(optimisation_id: int) -> str:
 
 
 @shared_task
-def carry_out_experiment(experiment_id: int) -> str:
-    return life_cycle.carry_out(experiment_id).state
-
-
-@shared_task
-def look_at_experiments() -> int:
-    """Update the running experiments, end those with a verdict; return their number."""
-    return life_cycle.analyse_running()
-
-
-@shared_task
 def sweep_runs() -> int:
     """Enqueue the jobs that a broker lost or a dead worker left; return how many."""
-    models = (Publication, Experiment, Optimisation, PoolBuild, PointCollection)
+    models = (Publication, Optimisation, PoolBuild)
     return sum(map(jobs.sweep, models)) + golden_runs.sweep()
 
 
@@ -119,27 +100,3 @@ def watch_quality() -> int:
     judged = nightly.judge()
     nightly.deliver()
     return judged
-
-
-@shared_task
-def sync_points() -> int:
-    """Write waiting changes to Qdrant; return the number of outbox rows."""
-    return syncing.sync()
-
-
-@shared_task
-def advance_points(collection_id: int) -> str:
-    """Fill or remove a collection of points; return its state afterwards."""
-    return rebuilding.advance(collection_id)
-
-
-@shared_task
-def check_points() -> int:
-    """Compare Qdrant with Postgres and queue repairs; return the number of different points."""
-    rebuilding.tidy()
-    try:
-        return rebuilding.check_if_due()
-    except EngineError as error:
-        engines.breaker.trip()
-        logger.warning("The points could not be compared: %s", error)
-        return 0

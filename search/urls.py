@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.urls import include, path
 
+from common import parts
 from search.pages import answer_views as answers
 from search.pages import (
     documents,
@@ -41,7 +43,6 @@ urlpatterns = [
     path("suggestions/", suggestions.suggestions, name="suggestions"),
     path("opensearch.xml", suggestions.description, name="opensearch"),
     path("me/", include(OWN)),
-    path("concepts/", documents.concepts, name="concepts"),
     path("searches/<uuid:search_id>/", documents.interact, name="interact"),
     path("documents/<uuid:public_id>/", documents.document, name="document"),
     path("documents/<uuid:public_id>/section/<int:ordinal>/", documents.section, name="section"),
@@ -61,4 +62,9 @@ urlpatterns = [
     path("threads/<uuid:thread_id>/share/", threads.share, name="thread-share"),
     path("threads/<uuid:thread_id>/delete/", threads.delete, name="thread-delete"),
     path("threads/<uuid:thread_id>/export/", threads.export, name="thread-export"),
+    *(
+        page
+        for module in parts.modules_of(settings.SEARCH_PARTS, "urls")
+        for page in getattr(module, "urlpatterns", ())
+    ),
 ]

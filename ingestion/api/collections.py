@@ -1,4 +1,4 @@
-"""Collections over HTTP, the concepts of their documents, and passages with their hand edits."""
+"""Collections over HTTP, and passages of their documents with hand edits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, StreamingHttpResponse
-from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
@@ -19,7 +18,7 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body
-from common.api.viewsets import ApiViewSet, EditableViewSet, FilterSet
+from common.api.viewsets import ApiViewSet, EditableViewSet
 from ingestion import collections, services
 from ingestion.api.serializers import (
     ChunkEditSerializer,
@@ -29,7 +28,7 @@ from ingestion.api.serializers import (
     sees_groups,
 )
 from ingestion.exporting import writing
-from ingestion.models import Chunk, ChunkEdit, Collection, Concept, Document
+from ingestion.models import Chunk, ChunkEdit, Collection, Document
 from ingestion.models.documents import open_to
 
 # Settings used to process documents: a change takes effect when they are processed again.
@@ -97,54 +96,6 @@ class CollectionViewSet(EditableViewSet[Collection]):
         if not writing.may_export(request.user, collection):
             raise Http404
         return writing.streamed(collection, request.user)
-
-
-class ConceptSerializer(serializers.Serializer[dict[str, Any]]):
-    """A characteristic phrase of documents that the user may read."""
-
-    key = serializers.CharField(
-        help_text="Its lexemes: the value of `concept` in searches and the list of documents."
-    )
-    name = serializers.CharField(source="label", help_text="A form in which the documents use it.")
-    documents = serializers.IntegerField(help_text="The number of documents that have it.")
-    occurrences = serializers.IntegerField(help_text="In these documents together.")
-
-
-class ConceptFilter(FilterSet):  # type: ignore[misc]
-    """Filters of the list of concepts."""
-
-    q = filters.CharFilter(
-        field_name="label__icontains",
-        method="of_matching_keys",
-        max_length=200,
-        help_text="Part of a concept, without regard to case.",
-    )
-    document = filters.UUIDFilter(
-        field_name="document__public_id",
-        method="of_matching_keys",
-        help_text="The id of a document: its concepts alone, counted over all documents.",
-    )
-
-    def of_matching_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
-        """All rows with the matching keys, so that the counts cover the whole library."""
-        keys = queryset.filter(**{name: value}).order_by().values("key")
-        rows: QuerySet[Any] = queryset.filter(key__in=keys)
-        return rows
-
-
-class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
-    """The concepts of the documents that the user may read, those of most documents first."""
-
-    serializer_class = ConceptSerializer
-    filterset_class = ConceptFilter
-    open_to_read = True
-    queryset = Concept.objects.all()
-
-    def filter_queryset(self, queryset: Any) -> QuerySet[Any]:
-        """The filtered concepts, one row for each key."""
-        rows: Any = super().filter_queryset(queryset)
-        grouped: QuerySet[Any] = rows.counted()
-        return grouped
 
 
 class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):

@@ -39,7 +39,7 @@ from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged
 from ingestion.files.storage import download
 from ingestion.idempotency import HEADER, once
-from ingestion.models import Concept, Document, DocumentVersion, State
+from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 
 CHANGE = "ingestion.change_document"
@@ -86,16 +86,6 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         help_text="Only documents of which something is not searchable, those that lack most "
         "first; false: of which all is.",
     )
-
-    concept = filters.CharFilter(
-        method="about",
-        max_length=200,
-        help_text="The key of a concept: the documents that have it.",
-    )
-
-    def about(self, rows: DocumentQuerySet, name: str, value: str) -> DocumentQuerySet:
-        """The documents with the concept; a subquery, because a join would repeat rows."""
-        return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
 
     def of_completeness(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
         """Filter by completeness; documents whose completeness is unknown match neither value."""

@@ -15,12 +15,11 @@ from django.utils import timezone
 from common.jobs import Lease, LeaseLost, enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking import embedding_text
-from ingestion.documents import hand_edit_transfer, picture_cache
+from ingestion.documents import extractions, hand_edit_transfer, picture_cache
 from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage
-from ingestion.lexical import bm25_weights, concepts
-from ingestion.lexical.keyphrases import KeyPhrase
+from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, ChunkEmbedding, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.file_titles import with_file_name
 from ingestion.spaces import hold_switch, unembedded, writing_space
@@ -127,16 +126,16 @@ def _surplus(document: Document) -> Iterable[DocumentVersion]:
             yield version
 
 
-def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None = None) -> bool:
+def activate(lease: Lease[DocumentVersion], early: extractions.Results) -> bool:
     """Make a fully embedded version the searchable one, in one transaction.
 
     The chunks of the previous version are deleted in the same transaction: a search sees one
     version or the other, never a mixture. False, with nothing done, if another embedding space
     has become active and lacks some of the vectors. Raises LeaseLost if the version was
-    superseded or deleted. `phrases` are its concepts, read here if they are not given.
+    superseded or deleted. `early` are the extractions made before; the others are made here.
     """
     # Read before locking, because it takes a second for a long document.
-    phrases = concepts.of(lease.row.pk) if phrases is None else phrases
+    extracted = extractions.extract(lease.row.pk, early)
     with transaction.atomic():
         # Lock the document first, as everywhere: a second lock order could deadlock.
         rows = Document.objects.undeleted().select_for_update(of=("self",))
@@ -155,7 +154,7 @@ def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None 
             _show_as(document, version)
             show(document)
             hand_edit_transfer.settle(version)
-            concepts.store(document, phrases)
+            extractions.store(document, extracted)
             finish(version, State.READY, progress=1, error="", error_code="")
             events.tell_of_document(events.DOCUMENT_READY, document, version, state="ready")
             for space_id in leave_to_backfill(Q(version=version)):

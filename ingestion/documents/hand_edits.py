@@ -22,12 +22,12 @@ from common.accounts.models import User
 from common.jobs import enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking.embedding_text import TextLimits
-from ingestion.documents import versions
+from ingestion.documents import extractions, versions
 from ingestion.documents.hand_edit_transfer import anchor, parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
 from ingestion.events import log
-from ingestion.lexical import bm25_weights, concepts
+from ingestion.lexical import bm25_weights
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -133,8 +133,8 @@ def _edit(chunk: Chunk, wish: Wish, acting_user: User | None, seen: str) -> Chun
         Chunk.objects.filter(pk=current.pk).update(searchable=not wish.disabled, edit=edit)
         bm25_weights.count_in(current.version_id, chunk_id=current.pk)
         events.tell_of_index(current.version_id)
-        # From statistics: with the document locked, nothing may wait for a model.
-        concepts.store(document, concepts.of(current.version_id, ask=False))
+        # With the document locked, nothing may wait for another server.
+        extractions.store(document, extractions.extract(current.version_id, {}, fast=True))
         _begin_again(document)
         log(acting_user, document, CHANGE, _message(current, edit))
     return edit

@@ -23,7 +23,14 @@ from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
 from ingestion.chunking.options import LAYOUT
-from ingestion.documents import activation, archive_members, editions, hand_edit_transfer, versions
+from ingestion.documents import (
+    activation,
+    archive_members,
+    editions,
+    extractions,
+    hand_edit_transfer,
+    versions,
+)
 from ingestion.documents.hand_edit_transfer import identifiers
 from ingestion.documents.picture_cache import ocr_of_settings
 from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
@@ -37,7 +44,7 @@ from ingestion.errors import (
 )
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
-from ingestion.lexical import bm25_weights, concepts
+from ingestion.lexical import bm25_weights
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
@@ -99,9 +106,9 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         pending = _parse_and_chunk(lease)
     # While the embedding runs; a language model costs money and must not be called in vain.
-    phrases = concepts.of(version.pk) if pending and not concepts.uses_model() else None
+    early = extractions.extract_early(version.pk) if pending else {}
     activation.embed(lease, pending)
-    while not activation.activate(lease, phrases):
+    while not activation.activate(lease, early):
         activation.embed(lease)  # another space has become active
     editions.offer(version)
 

@@ -8,7 +8,6 @@ from ingestion.models.intake import IdempotencyKey, Import, ImportItem
 from ingestion.models.mirrors import Mirrored, SyncItem, SyncSource, WatchedFile, WatchedFolder
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (
-    Concept,
     CorpusChange,
     CorpusStatistics,
     TermChange,

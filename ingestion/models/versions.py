@@ -80,9 +80,6 @@ class DocumentVersion(Job):
     chunk_layout = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text=_("Of its chunks: see chunking.options.LAYOUT.")
     )
-    concept_count = models.PositiveIntegerField(
-        null=True, editable=False, help_text=_("Empty: its concepts were never extracted.")
-    )
     lane = models.CharField(max_length=12, choices=Lane.choices, default=Lane.INTERACTIVE)
     restored_from = models.ForeignKey(
         "self",

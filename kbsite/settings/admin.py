@@ -8,10 +8,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
-from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
-from search.parts import is_installed
+from kbsite.settings.parts import PART_LINES
 
 
 def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
@@ -21,16 +20,6 @@ def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
         return any(request.user.has_perm(f"{app}.{right}_{model}") for right in ("view", "change"))
 
     return permitted
-
-
-def _of_part(part: str, line: dict[str, Any]) -> dict[str, Any]:
-    """The line of an optional part of the search, absent without it."""
-    link, permitted = line["link"], line["permission"]
-    return {
-        **line,
-        "link": lazy(lambda: str(link) if is_installed(part) else "", str)(),
-        "permission": lambda request: is_installed(part) and permitted(request),
-    }
 
 
 def _is_at(path: str, *, but: str) -> Callable[[HttpRequest], bool]:
@@ -148,7 +137,7 @@ UNFOLD: dict[str, Any] = {
             _folded(
                 _("Quality"),
                 _item(_("Measurements"), "monitoring", "tuning", "evaluationrun"),
-                _of_part("experiments", _item(_("Experiments"), "science", "tuning", "experiment")),
+                *(_item(*line) for line in PART_LINES),
                 _item(_("Publish gate"), "fence", "tuning", "publishgate"),
                 _item(_("Publications"), "publish", "tuning", "publication"),
                 _item(_("Profile changes"), "history", "tuning", "profilechange"),

@@ -5,12 +5,6 @@ from __future__ import annotations
 from kbsite.settings.accounts import OAUTH
 from kbsite.settings.environment import env
 
-# A chat model that names the concepts of documents; empty: statistics do. Passages are sent to
-# this server. Seconds for one try; three are made.
-CONCEPTS_MODEL = env.str("CONCEPTS_MODEL", default="")
-CONCEPTS_BASE_URL = env.str("OPENAI_BASE_URL", default="")
-CONCEPTS_API_KEY = env.str("OPENAI_API_KEY", default="")
-CONCEPTS_TIMEOUT = 30.0  # a guess
 QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)
 QUERY_EMBEDDING_TTL = 7 * 24 * 3600  # a guess
 
@@ -24,9 +18,6 @@ QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 # --- the engine of retrieval ---
 # postgres, or qdrant: an engine beside Postgres for libraries beyond one machine (docs/scale.md).
 RETRIEVAL_BACKEND = env.str("RETRIEVAL_BACKEND", default="postgres")
-# With an address every change is sent to it, also while Postgres retrieves.
-QDRANT_URL = env.str("QDRANT_URL", default="")
-QDRANT_API_KEY = env.str("QDRANT_API_KEY", default="")
 # Whether Postgres indexes vectors, too. Without, only what Qdrant has is found by meaning.
 VECTOR_INDEX = env.bool("VECTOR_INDEX", default=True)
 
@@ -36,24 +27,6 @@ CONFIDENCE_BASE_RATE = env.float("CONFIDENCE_BASE_RATE", default=0.5)
 
 # The judged collections that ship, by name: the dotted paths of functions that make one.
 JUDGED_COLLECTIONS = {"demo": "kbsite.demo.examples.collection"}
-
-# --- reranker ---
-# The server that reads the first results of profiles that give it a share; empty: none. The
-# protocol is cohere or tei, its scores lie between 0 and 1.
-# RERANKER=sentences needs no server.
-RERANKER = env.str("RERANKER", default="")
-RERANKER_URL = env.str("RERANKER_URL", default="")
-RERANKER_MODEL = env.str("RERANKER_MODEL", default="")
-RERANKER_API_KEY = env.str("RERANKER_API_KEY", default="")
-
-# The optional parts of the search that are installed: see search/parts.
-SEARCH_PARTS = env.list(
-    "SEARCH_PARTS", default=["concepts", "wordnet", "reranker", "qdrant", "experiments"]
-)
-
-# The folder of the WordNet database (index.noun, data.noun, ...); Debian's package wordnet-base
-# puts it here. Only profiles that weigh WordNet need it.
-WORDNET_DIR = env.str("WORDNET_DIR", default="/usr/share/wordnet")
 
 # --- answers ---
 # Any server with OpenAI's chat API. Without a key and an address, answers consist of quotes. An

@@ -12,6 +12,7 @@ from redis.retry import Retry
 from common import database
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
+from kbsite.settings.parts import PART_TASKS
 
 EMBEDDED = EmbeddedServers(VAR_DIR)
 DATABASE_URL = env.str("DATABASE_URL", default="")
@@ -116,7 +117,6 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
     "measure-backgrounds": _every(60, "search.tasks.measure_backgrounds"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
-    "look-at-experiments": _every(180, "search.tasks.look_at_experiments", "celery"),
     "forget-answers": _every(900, "search.tasks.forget_answers"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
     "forget-history": _every(3600, "search.tasks.forget_history"),
@@ -125,10 +125,7 @@ CELERY_BEAT_SCHEDULE = {
     "run-nightly": _every(300, "search.tasks.run_nightly"),
     "watch-quality": _every(60, "search.tasks.watch_quality"),
 }
-if env.str("QDRANT_URL", default=""):
-    CELERY_BEAT_SCHEDULE |= {
-        # A changed passage is found by the engine after so many seconds, at the most.
-        "sync-points": _every(2, "search.tasks.sync_points"),
-        "check-points": _every(3600, "search.tasks.check_points", "imports"),
-    }
+CELERY_BEAT_SCHEDULE |= {
+    task: _every(seconds, task, queue) for task, (seconds, queue) in PART_TASKS.items()
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")

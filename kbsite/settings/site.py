@@ -8,8 +8,10 @@ from typing import Any
 from csp.constants import NONCE, NONE, SELF
 
 from common import metrics_files as processes
+from common import parts
 from kbsite.operations.logs import logging_of
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
+from kbsite.settings.parts import SEARCH_PARTS
 
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -53,7 +55,7 @@ INSTALLED_APPS = [
     "search.apps.AnswersConfig",
     "search.apps.AnalyticsConfig",
     "search.apps.ReadersConfig",
-    "search.apps.QdrantConfig",
+    *parts.packages_of(SEARCH_PARTS),
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [

@@ -43,7 +43,7 @@ from search.errors import (
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.query import MAX_QUERY_CHARS
 from search.query.field_operators import metadata_filter
-from search.retrieval import Filters
+from search.retrieval import Filters, facets
 
 _STATUSES: dict[type[Exception], int] = {
     FileTooLarge: status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
@@ -174,10 +174,6 @@ class QuestionParameters(Parameters):
         "Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
         "numbers and days. May be repeated; of several values of one key, one must match.",
     )
-    concept = repeatable(
-        serializers.CharField(max_length=200),
-        "Keys of concepts (`concepts/`) that a document must have; may be repeated.",
-    )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
     current = serializers.BooleanField(
@@ -213,6 +209,8 @@ class QuestionParameters(Parameters):
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
+        for facet in facets.installed():
+            fields[facet.name] = repeatable(serializers.CharField(max_length=200), facet.help_text)
         fields["class"] = ChoiceField(
             choices=[query_class.value for query_class in QueryClass],
             required=False,
@@ -231,7 +229,7 @@ class QuestionParameters(Parameters):
             before=data.get("before"),
             documents=tuple(data.get("document", ())),
             metadata=tuple(data.get("meta", ())),
-            concepts=tuple(data.get("concept", ())),
+            facets=facets.chosen(lambda name: data.get(name, ())),
             current=data["current"],
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.urls import include, path, re_path, register_converter
 from django.urls.converters import StringConverter
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.collections import CollectionViewSet, ConceptViewSet, EditViewSet, PassageViewSet
+from common import parts
+from ingestion.api.collections import CollectionViewSet, EditViewSet, PassageViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
@@ -68,7 +70,6 @@ router.register("auth", LogoutViewSet, "auth")
 
 library = SimpleRouter(use_regex_path=False)
 library.register("collections", CollectionViewSet, "collection")
-library.register("concepts", ConceptViewSet, "concept")
 library.register("documents", DocumentViewSet, "document")
 library.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
 library.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
@@ -76,6 +77,10 @@ library.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 library.register("imports", ImportViewSet, "import")
 library.register("sources", SourceViewSet, "source")
 library.register("watched-folders", WatchedFolderViewSet, "watched-folder")
+
+for module in parts.modules_of(settings.SEARCH_PARTS, "urls"):
+    for prefix, view, name in getattr(module, "api", ()):
+        library.register(prefix, view, name)
 
 tuning = SimpleRouter(use_regex_path=False)
 tuning.register("profiles", ProfileViewSet, "profile")

@@ -1,16 +1,13 @@
-"""The views of documents, their originals and pictures; of concepts; and reports of readers."""
+"""The views of documents, their originals and pictures; reports of readers."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.core.paginator import Paginator
-from django.db.models import BooleanField, ExpressionWrapper, Min, Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -25,7 +22,7 @@ from ingestion.documents import completeness, currency, picture_cache
 from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
 from ingestion.files.storage import download
-from ingestion.models import Chunk, Concept, Document, DocumentVersion
+from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.collections import language_name
 from ingestion.parsing.page_pictures import is_deck
 from ingestion.parsing.passage_rectangles import SCALE
@@ -37,8 +34,7 @@ from search.pages.search_form import LONGEST_ADDRESS
 from search.presentation.document_text import parts_of, passages_of, section_around
 from search.presentation.navigation import contents_of, hits_of, leaves_of
 from search.query.parse import clean_text, question_words
-
-CONCEPTS_OF_DOCUMENT = 12
+from search.retrieval import facets
 
 
 @require_safe
@@ -74,7 +70,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "is_deck": version is not None and is_deck(version.media_type),
         "tail": "".join(f"&{urlencode({name: text})}" for name, text in carried.items() if text),
         "metadata": metadata_facets(row.metadata),
-        "concepts": row.concepts.all()[:CONCEPTS_OF_DOCUMENT],
+        "facets_of_parts": [(one, keys) for one in facets.installed() if (keys := one.of(row))],
         "type": type_label(version.media_type) if version else "",
         "language": language_name(row.language) if row.language else "",
         "readers": Readers.of(row) if getattr(request.user, "is_staff", False) else None,
@@ -181,11 +177,6 @@ def _document(request: HttpRequest, public_id: UUID) -> Document:
     return get_object_or_404(documents, public_id=public_id)
 
 
-PER_PAGE = 60  # a page of the list
-# The list's pages, a guess: each costs a count of all concepts, and crawlers ask for every page.
-CONCEPT_PAGES = 20
-
-
 class InteractionForm(forms.Form):
     """An interaction with a search: a click, reading time, a thumb or an answer."""
 
@@ -220,34 +211,3 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
         return HttpResponse(status=204)
     context = {"report": report, "back": back, "search_id": search_id}
     return render(request, "search/feedback_noted.html", context)
-
-
-@require_safe
-def concepts(request: HttpRequest) -> HttpResponse:
-    """The concepts of the readable documents; with `about`, the documents that have one."""
-    readable = Concept.objects.visible_to(request.user)
-    about = clean_text(request.GET.get("about", ""))[:200]
-    words = clean_text(request.GET.get("q", ""))[:200]
-    if about:
-        rows: Any = readable.filter(key=about).select_related("document__collection")
-        rows = rows.defer("document__title_terms").order_by("-weight", "-count", "document")
-        label = readable.filter(key=about).aggregate(label=Min("label"))["label"]
-        if label is None:
-            raise Http404
-    else:
-        rows, label = readable.counted(), ""
-        if words:
-            rows = rows.filter(key__in=readable.filter(label__icontains=words).values("key"))
-        else:  # the single words of most documents, such as "name" and "use", say little of them
-            is_phrase = ExpressionWrapper(Q(key__contains=" "), BooleanField())
-            rows = rows.order_by(is_phrase.desc(), *rows.query.order_by)
-        rows = list(rows[: CONCEPT_PAGES * PER_PAGE])  # one query counts and shows them
-    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    context = {
-        "about": about,
-        "label": label,
-        "q": words,
-        "page": page,
-        "is_cut": not about and len(rows) == CONCEPT_PAGES * PER_PAGE,
-    }
-    return render(request, "search/concepts.html", context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -13,11 +13,11 @@ from django.utils.translation import gettext
 
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import Metadata, texts
-from ingestion.models import Concept, Document
+from ingestion.models import Document
 from ingestion.models.collections import Viewer, language_name
 from ingestion.models.documents import DATED
-from search.parts import is_installed
-from search.parts.concepts import shared_concepts
+from search.retrieval import facets
+from search.retrieval.facets import Facet
 from search.retrieval.filters import searchable
 from search.retrieval.metadata_filters import top_values
 
@@ -146,30 +146,30 @@ def _with_others(options: Options, every: Options, chosen: Collection[str]) -> O
     return tuple(replace(option, documents=counts.get(option.value, 0)) for option in every)
 
 
-def concepts_of(
-    documents: Sequence[int], viewer: Viewer, *, chosen: Sequence[str] = ()
-) -> tuple[Option, ...]:
-    """The most characteristic concepts of these documents, without the chosen ones; one query.
+def offered_by_parts(
+    documents: Sequence[int], viewer: Viewer, *, chosen: Mapping[str, Sequence[str]]
+) -> list[tuple[Facet, tuple[Option, ...]]]:
+    """The facets of parts with the keys to choose among these documents, without the `chosen`."""
+    return [
+        (facet, tuple(Option(*key) for key in keys))
+        for facet in facets.installed()
+        if (keys := facet.offered(documents, viewer, chosen=chosen[facet.name], most=MOST_VALUES))
+    ]
 
-    Ordered by the sum of their weights: mere frequency would name the words of every page. Concepts
-    of all documents or of one alone are left out: they offer no choice.
+
+def chosen_of_parts(
+    chosen: Mapping[str, Sequence[str]], viewer: Viewer
+) -> list[tuple[Facet, tuple[Option, ...]]]:
+    """The facets of parts that a reader filters by, with the keys, named by readable documents.
+
+    A query each. A key that no readable document has is named by itself.
     """
-    if not is_installed("concepts"):
-        return ()
-    rows = shared_concepts(documents, viewer, chosen=chosen, most=MOST_VALUES)
-    return tuple(Option(*row) for row in rows)
-
-
-def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:
-    """The concepts that a reader filters by, named by the readable documents; at most one query.
-
-    One that no readable document has is named by its key.
-    """
-    if not keys:
-        return ()
-    rows = Concept.objects.visible_to(viewer).filter(key__in=keys).counted()
-    options = {row["key"]: Option(row["key"], row["label"], row["documents"]) for row in rows}
-    return tuple(options.get(key, Option(key, key, 0)) for key in keys)
+    rows = []
+    for facet in facets.installed():
+        if keys := chosen[facet.name]:
+            options = {value[0]: Option(*value) for value in facet.named(keys, viewer)}
+            rows.append((facet, tuple(options.get(key, Option(key, key, 0)) for key in keys)))
+    return rows
 
 
 def metadata_facets(metadata: Metadata) -> tuple[KeyFacet, ...]:

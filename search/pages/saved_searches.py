@@ -27,7 +27,7 @@ from common.api.requests import actor
 from ingestion.models import Document
 from search.pages.facets import facets_for
 from search.pages.me import refused
-from search.pages.search_form import FILTER_FIELDS, SearchForm
+from search.pages.search_form import SearchForm, filter_fields
 from search.readers import history, reviews, saved_searches, search_news
 from search.readers.models import Find, SavedSearch
 from search.readers.saved_searches import NotSaved
@@ -37,7 +37,7 @@ def params_of(form: SearchForm) -> dict[str, list[str]]:
     """The filters of a valid search by their names in its address."""
     params: dict[str, list[str]] = {}
     for name, value in form.carried:
-        if name in FILTER_FIELDS:
+        if name in filter_fields():
             params.setdefault(name, []).append(str(value))
     return params
 

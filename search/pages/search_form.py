@@ -19,20 +19,18 @@ from search.pages.library import BY_DATE, NEWEST, SORTS, FlagField, PageField, S
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text, without_filters
 from search.retrieval import Filters
+from search.retrieval import facets as facets_of_parts
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
-FILTER_FIELDS = (
-    "collection", "document", "type", "language", "meta", "concept", "after", "before", "current",
-)  # fmt: skip
+_FILTERS = ("collection", "document", "type", "language", "meta", "after", "before", "current")
 # In bytes. Gunicorn accepts request lines of 8,190, most proxies of 8,192; the rest is for a page
 # number and the sign-in page.
 LONGEST_ADDRESS = 7500
 MOST_CONDITIONS = 50  # as many as the API takes
 # The addresses that the page links to, by what they change in the search.
 _LINKS: Mapping[str, Mapping[str, Any]] = {
-    "without_filters": dict.fromkeys(FILTER_FIELDS),
     "by_date": {"sort": BY_DATE},
     "by_relevance": {"sort": None},
     "grouped": {"group": None},
@@ -43,6 +41,11 @@ _LINKS: Mapping[str, Mapping[str, Any]] = {
     "exact": {"exact": "1"},
     "without_profile": {"profile": None},
 }
+
+
+def filter_fields() -> tuple[str, ...]:
+    """The names of the fields that filter."""
+    return (*_FILTERS, *(facet.name for facet in facets_of_parts.installed()))
 
 
 class QueryField(forms.CharField):
@@ -69,7 +72,7 @@ class ValuesField(forms.MultipleChoiceField):
 
 
 class TextsField(forms.MultipleChoiceField):
-    """Conditions on metadata, or keys of concepts. Unknown ones are valid and match nothing."""
+    """Conditions on metadata, or keys of a facet. Unknown ones are valid and match nothing."""
 
     widget = forms.SelectMultiple
 
@@ -119,7 +122,7 @@ class SearchForm(forms.Form):
                 lambda: facets().languages,
             ),
             "meta": TextsField(_("Set at most %(most)d conditions on metadata."), metadata_filter),
-            "concept": TextsField(_("Choose at most %(most)d concepts.")),
+            **{one.name: TextsField(one.too_many) for one in facets_of_parts.installed()},
             # A hidden or missing document gives no results.
             "document": forms.UUIDField(
                 required=False,
@@ -171,7 +174,7 @@ class SearchForm(forms.Form):
             before=cleaned["before"],
             documents=(cleaned["document"],) if cleaned["document"] else (),
             metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
-            concepts=tuple(cleaned["concept"]),
+            facets=facets_of_parts.chosen(cleaned.__getitem__),
             current=bool(cleaned["current"]),
         )
 
@@ -211,7 +214,7 @@ class SearchForm(forms.Form):
     @property
     def filters_set(self) -> list[tuple[str, Any]]:
         """The filters that are set, by the name of their field."""
-        return [(name, value) for name, value in self._parameters() if name in FILTER_FIELDS]
+        return [(name, value) for name, value in self._parameters() if name in filter_fields()]
 
     @property
     def narrowed(self) -> int:
@@ -249,7 +252,12 @@ class SearchForm(forms.Form):
         """The addresses of `_LINKS` by their names."""
         addresses = {name: self.address(**changes) for name, changes in _LINKS.items()}
         words, _typed = without_filters(self.query)
-        return addresses | {"without_filters": self.address(**_LINKS["without_filters"], q=words)}
+        unfiltered = self.address(**dict.fromkeys(filter_fields()), q=words)
+        return addresses | {"without_filters": unfiltered}
+
+    def address_with(self, name: str, value: str) -> str:
+        """The address with one more value of a filter."""
+        return self.address(**{name: [*self.cleaned_data[name], value]})
 
     def address_without(self, name: str, value: Any) -> str:
         """The address with one filter removed."""
@@ -273,7 +281,7 @@ class SearchForm(forms.Form):
         return self.most_chars + 100
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
-        for name in ("q", *FILTER_FIELDS, "profile", "group", "sort", "exact", "insist"):
+        for name in ("q", *filter_fields(), "profile", "group", "sort", "exact", "insist"):
             value = self.cleaned_data.get(name)
             for one in value if isinstance(value, list) else [value]:
                 if one:

@@ -37,10 +37,10 @@ from search.errors import EmptyQuestion, NoActiveProfile, SearchError
 from search.pages.answer_asking import answers_itself
 from search.pages.facets import (
     Facets,
-    chosen_concepts,
-    concepts_of,
+    chosen_of_parts,
     facets_among,
     facets_for,
+    offered_by_parts,
     with_others,
 )
 from search.pages.library import listing, page_links
@@ -51,7 +51,7 @@ from search.presentation.notices import unavailable
 from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
 
-# The best documents of a search, of which the shared concepts are offered as filters.
+# The best documents of a search, of which the facets of parts offer keys.
 MOST_EXAMINED = 100
 
 
@@ -171,9 +171,7 @@ def _about(
 ) -> dict[str, Any]:
     """The context of the page besides the results."""
     documents = list(dict.fromkeys(hit.document_id for hit in response.hits))
-    concepts = concepts_of(
-        documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data["concept"]
-    )
+    offers = offered_by_parts(documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data)
     among = facets_among(searchable(request.user).filter(pk__in=documents))
     unread = Document.objects.filter(current=None, latest__state__in=UNFINISHED)
     typed = None if response.total else _as_filters(form, response.query.filters, whole())
@@ -181,9 +179,9 @@ def _about(
         **_filters(request, form, among, whole),
         "left_out": left_out(response.ranking.candidates),
         "degraded": [unavailable(each) for each in response.degraded],
-        "concepts": [
-            (option, form.address(concept=[*form.cleaned_data["concept"], option.value]))
-            for option in concepts
+        "offers": [
+            (facet, [(option, form.address_with(facet.name, option.value)) for option in options])
+            for facet, options in offers
         ],
         "suggestion": form.address(q=response.suggestion, exact=None),
         "links": page_links(response, form.address),
@@ -214,7 +212,7 @@ def _filters(
     request: HttpRequest, form: SearchForm, among: Facets, whole: Callable[[], Facets]
 ) -> dict[str, Any]:
     """The facets of the results, and the filters that are set."""
-    concepts = chosen_concepts(form.cleaned_data["concept"], request.user)
+    of_parts = chosen_of_parts(form.cleaned_data, request.user)
     facets = with_others(among, whole(), form.chosen) if form.chosen else among
     labels = {
         (name, option.value): option.label
@@ -222,7 +220,7 @@ def _filters(
             ("collection", facets.collections),
             ("type", facets.types),
             ("language", facets.languages),
-            ("concept", concepts),
+            *((facet.name, options) for facet, options in of_parts),
         )
         for option in options
     }
@@ -230,7 +228,7 @@ def _filters(
         Chip(labels.get((name, value), _plain(name, value)), form.address_without(name, value))
         for name, value in form.filters_set
     ]
-    return {"facets": facets, "chosen_concepts": concepts, "chips": chips}
+    return {"facets": facets, "facets_of_parts": of_parts, "chips": chips}
 
 
 def _plain(name: str, value: Any) -> str:

@@ -36,7 +36,7 @@ from search import pipeline
 from search.errors import SearchError
 from search.query.field_operators import metadata_filter
 from search.readers.models import Find, Params, ReaderSettings, SavedSearch
-from search.retrieval import Filters
+from search.retrieval import Filters, facets
 from search.retrieval.filters import documents_of
 
 logger = logging.getLogger(__name__)
@@ -153,7 +153,7 @@ def filters_of(params: Params) -> Filters:
         before=date.fromisoformat(one("before")) if one("before") else None,
         documents=tuple(map(UUID, params.get("document", ()))),
         metadata=tuple(map(metadata_filter, params.get("meta", ()))),
-        concepts=tuple(params.get("concept", ())),
+        facets=facets.chosen(lambda name: params.get(name, ())),
         current=bool(one("current")),
     )
 

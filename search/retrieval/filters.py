@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from common.database import named
 from ingestion.documents.currency import not_current
-from ingestion.models import Chunk, Collection, Concept, Document
+from ingestion.models import Chunk, Collection, Document
 from ingestion.models.chunks import EqualsAny, SubqueryOnce
 from ingestion.models.collections import Viewer, narrower
 from ingestion.models.documents import DocumentQuerySet
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
+from search.retrieval import facets
 from search.retrieval.metadata_filters import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 
@@ -34,9 +35,9 @@ class Filters:
     """Empty fields filter nothing. `after` and `before` are inclusive days of the document's date.
 
     `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
-    ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives;
-    `concepts` are keys, which a document must all have. `current`: without documents that are
-    superseded, expired or not yet valid.
+    ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives; `facets`
+    are names and keys (`retrieval.facets`), which a document must all have. `current`: without
+    documents that are superseded, expired or not yet valid.
     """
 
     collections: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Filters:
     before: date | None = None
     documents: tuple[UUID, ...] = ()
     metadata: tuple[MetadataFilter, ...] = ()
-    concepts: tuple[str, ...] = ()
+    facets: tuple[tuple[str, str], ...] = ()
     current: bool = False
 
 
@@ -105,10 +106,8 @@ class Scope:
         matching = fitting_rows(chunks, filters)
         if filters.documents:
             matching = matching.filter(document__public_id__in=filters.documents)
-        for key in filters.concepts:
-            matching = matching.filter(
-                document__in=Concept.objects.filter(key=key).values("document")
-            )
+        for name, key in filters.facets:
+            matching = matching.filter(document__in=facets.with_key(name, key))
         if filters.current:
             matching = matching.exclude(document_id__in=not_current(timezone.localdate()))
         narrowed = matching is not chunks
@@ -250,8 +249,8 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
         documents = documents.filter(collection__slug__in=filters.collections)
     if filters.documents:
         documents = documents.filter(public_id__in=filters.documents)
-    for key in filters.concepts:
-        documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
+    for name, key in filters.facets:
+        documents = documents.filter(pk__in=facets.with_key(name, key))
     if filters.current:
         documents = documents.exclude(pk__in=not_current(timezone.localdate()))
     return fitting_rows(documents, filters, document="", version="current__")

@@ -2,7 +2,7 @@
 
 begin -> the runs are measured, here or by a worker -> `settle` decides under lock
 
-Publications and experiments go this way. The rules of the decision are in `gate`, which is pure.
+Publications go this way, and experiments. The rules of the decision are in `gate`, which is pure.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from search.tuning import gate, life_cycle
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import MeasuredProfile, compare, golden_set
 from search.tuning.gate import Decision, First, Measured, Rules
-from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Publication, PublishGate
+from search.tuning.models import EvaluationRun, GatedJob, GoldenQuery, PublishGate
 
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 # Retry delay while another process measures the same run (a guess).
 RUN_BUSY = timedelta(seconds=5)
 
-GatedJob = TypeVar("GatedJob", Publication, Experiment)
+G = TypeVar("G", bound=GatedJob)
 
 
 def permissions(*, override: bool) -> tuple[str, ...]:
@@ -65,13 +65,13 @@ def in_background(row: GatedJob, plan: MeasurementPlan, background: bool | None)
     return True
 
 
-def carry_out(model: type[GatedJob], pk: int, settle: Callable[[GatedJob], Any]) -> GatedJob:
+def carry_out(model: type[G], pk: int, settle: Callable[[G], Any]) -> G:
     """Measure the runs of the row that have no figures yet, settle it, and return it.
 
     Safe to repeat.
     """
 
-    def attempt(lease: Lease[GatedJob]) -> None:
+    def attempt(lease: Lease[G]) -> None:
         if all(map(golden_runs.complete, lease.row.runs)):
             settle(lease.row)
         else:
@@ -82,7 +82,7 @@ def carry_out(model: type[GatedJob], pk: int, settle: Callable[[GatedJob], Any])
 
 
 @transaction.atomic
-def cancel(job: GatedJob, refusal: str, **fields: Any) -> GatedJob:
+def cancel(job: G, refusal: str, **fields: Any) -> G:
     """Cancel the open runs of a job that is being measured, write `fields` and return it.
 
     Raises RunConflict with `refusal` in any other state.

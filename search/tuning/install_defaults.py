@@ -29,14 +29,14 @@ from search.tuning.models import ProfileChange
 SEEN = (
     "search.classrule", "search.classweights", "search.hide", "search.pin",
     "search.scopeprofile", "search.searchprofile", "search.synonym",
-    "tuning.evaluationrun", "tuning.experiment", "tuning.goldenquery", "tuning.judgement",
+    "tuning.evaluationrun", "tuning.goldenquery", "tuning.judgement",
     "tuning.profilechange", "tuning.publication", "tuning.publishgate",
     "answers.answerprofile", "answers.answerprofilechange", "answers.modelprice",
     "answers.answerlimits",
 )  # fmt: skip
 EDITED = (
     "search.searchprofile", "search.classrule", "search.synonym", "search.pin", "search.hide",
-    "tuning.experiment", "answers.answerprofile",
+    "answers.answerprofile",
 )  # fmt: skip
 
 
@@ -81,12 +81,20 @@ PUBLISHER = (
     *(_right(action, "search.scopeprofile") for action in ("add", "change", "delete")),
 )
 GROUPS = {
-    "Search viewers": VIEWER,
-    "Search judges": JUDGE,
-    "Search tuners": TUNER,
-    "Search publishers": PUBLISHER,
+    "Search viewers": {*VIEWER},
+    "Search judges": {*JUDGE},
+    "Search tuners": {*TUNER},
+    "Search publishers": {*PUBLISHER},
 }
 """Each group's permissions, as `app.codename`."""
+
+
+def register_model(model: str) -> None:
+    """Let viewers see, and tuners edit, the rows of a part's model: `app.model`."""
+    for rights in GROUPS.values():
+        rights.add(_right("view", model))
+    for name in ("Search tuners", "Search publishers"):
+        GROUPS[name] |= {_right(action, model) for action in ("add", "change", "delete")}
 
 
 @transaction.atomic
@@ -96,7 +104,7 @@ def install_groups() -> None:
     if not missing:
         return
     # Django also creates permissions after migrations, but in no guaranteed order.
-    for app in ("search", "tuning", "answers", "analytics"):
+    for app in sorted({right.partition(".")[0] for rights in GROUPS.values() for right in rights}):
         create_permissions(apps.get_app_config(app), verbosity=0)
     for name in missing:
         group = Group.objects.create(name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Event
@@ -17,10 +17,10 @@ from common.database import released
 from common.jobs import Lease
 from ingestion import services
 from ingestion.documents import processing_steps
+from ingestion.documents.extractions import Results
 from ingestion.documents.hand_edit_transfer import parsed_text
 from ingestion.errors import StateConflict
 from ingestion.lexical import bm25_weights
-from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, CorpusStatistics, Document, DocumentVersion, State
 from tests.faults.halted_workers import SWAP, hold, waiting_for_locks
 from tests.faults.harness import (
@@ -103,9 +103,9 @@ def test_a_document_purged_between_its_last_vector_and_the_swap(
     receipt = upload(make_collection(), NOTE)
     activate = processing_steps.activation.activate
 
-    def purge_first(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None) -> bool:
+    def purge_first(lease: Lease[DocumentVersion], early: Results) -> bool:
         purge(receipt.document)
-        return activate(lease, phrases)
+        return activate(lease, early)
 
     monkeypatch.setattr(processing_steps.activation, "activate", purge_first)
     assert processing_steps.advance(receipt.version.pk) is False

@@ -15,13 +15,14 @@ from pytest import approx
 
 from ingestion.documents import deletion, hand_edits, processing_steps
 from ingestion.documents.hand_edits import Wish
-from ingestion.lexical import concepts
-from ingestion.models import Chunk, Concept, Document, DocumentVersion
+from ingestion.models import Chunk, Document, DocumentVersion
 from kbsite.operations.probes.database import signals
 from search import pipeline
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
 from search.models import ClassWeights, SearchProfile
+from search.parts.concepts import extraction
+from search.parts.concepts.models import Concept, ConceptCount
 from search.pipeline import Choices, SearchResponse
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document, upload
@@ -128,7 +129,7 @@ class TestExtraction:
         assert (first.label, first.count, first.lexemes) == ("cooling tower", 3, ["cool", "tower"])
         assert (first.weight, first.ordinal, first.key) == (1.0, 0, "cool tower")
         version = DocumentVersion.objects.get(pk=document.current_id)
-        assert version.concept_count == Concept.objects.filter(version=version).count()
+        assert version.concept_count.count == Concept.objects.filter(version=version).count()
 
     def test_stop_words_are_those_of_its_language(self) -> None:
         text = "Der Kühlturm ist grün und der Kühlturm wird von der Leitung geschmiert. "
@@ -165,11 +166,11 @@ class TestExtraction:
 
 def test_it_is_known_whether_a_document_has_none_yet() -> None:
     document = make_document(make_collection(), TOWERS)
-    assert not concepts.are_missing()
-    DocumentVersion.objects.update(concept_count=None)
-    assert concepts.are_missing()
+    assert not extraction.are_missing()
+    ConceptCount.objects.all().delete()
+    assert extraction.are_missing()
     deletion.delete([document], acting_user=None)
-    assert not concepts.are_missing()
+    assert not extraction.are_missing()
 
 
 class TestConceptSignal:

@@ -22,10 +22,11 @@ from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle, outcomes
-from search.parts.experiments.interleaving_and_statistics import A, B
+from search.parts.experiments.interleaving import A, B
+from search.parts.experiments.models import Experiment
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning import publications
-from search.tuning.models import Experiment, ProfileChange
+from search.tuning.models import ProfileChange
 from tests.support.events import make_event
 from tests.support.golden_library import (
     KEYWORDS_ONLY,

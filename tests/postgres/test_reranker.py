@@ -27,8 +27,8 @@ from search.engine import configuration
 from search.engine.reranker import PASSAGE_CHARS, USUAL
 from search.errors import PoolError, RunFailed
 from search.models import SearchProfile
-from search.parts import reranker as part
-from search.parts.reranker import current
+from search.parts.reranker import guarded as part
+from search.parts.reranker.guarded import current
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.rerank import FIRST
 from search.retrieval.filters import Filters

@@ -15,8 +15,9 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, Import, ImportItem, SyncItem, SyncSource, WatchedFolder
 from search.models import SearchProfile
+from search.parts.experiments.models import Experiment
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import Experiment, GoldenQuery
+from search.tuning.models import GoldenQuery
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 

@@ -13,7 +13,11 @@ from django.core.exceptions import ImproperlyConfigured
 from kbsite.settings.environment import entries
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = (*sorted((ROOT / "kbsite/settings").glob("*.py")), ROOT / "kbsite/gunicorn.py")
+READERS = (
+    *sorted((ROOT / "kbsite/settings").glob("*.py")),
+    *sorted((ROOT / "search/parts").glob("*/settings.py")),
+    ROOT / "kbsite/gunicorn.py",
+)
 LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 # Where the default is no address of a server, a line shows how one is written.
 EXAMPLES = {"ALERT_EMAILS", "CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "REDIS_URL"}

@@ -11,16 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.parts.experiments.interleaving_and_statistics import (
-    A,
-    B,
+from search.parts.experiments.interleaving import A, B, preference, takes_part, team_draft
+from search.parts.experiments.sequential_test import (
     ExperimentVerdict,
     e_value,
     of_preferences,
-    preference,
     share_interval,
-    takes_part,
-    team_draft,
 )
 
 rankings = st.permutations(range(12)).map(lambda items: items[:8])

@@ -22,8 +22,9 @@ from search.domain import (
 )
 from search.engine.ranking import Ranking
 from search.engine.settle import Settled
-from search.parts.experiments import mixed
-from search.parts.experiments.interleaving_and_statistics import of_interleaving, team_draft
+from search.parts.experiments.interleaving import team_draft
+from search.parts.experiments.mixing import mixed
+from search.parts.experiments.sequential_test import of_interleaving
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

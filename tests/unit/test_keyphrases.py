@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion.lexical.keyphrases import FEWEST, MAX_WORDS, KeyPhrase, key_phrases, words_of
+from search.parts.concepts.keyphrases import FEWEST, MAX_WORDS, KeyPhrase, key_phrases, words_of
 
 STOPS = {"the", "of", "a", "is", "in", "and", "by", "it"}
 

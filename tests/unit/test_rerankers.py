@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from search.errors import RerankerUnavailable
-from search.parts.reranker_http_and_local import HttpReranker, Kind, RerankerConfig, strengths_of
+from search.parts.reranker.http import HttpReranker, strengths_of
+from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.ranking.rerank import RerankerInput
 from tests.support.fake_reranker import (
     Behaviour,

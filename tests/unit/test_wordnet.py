@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from search.parts.wordnet_dictionary import WordNet, opened
+from search.parts.wordnet.dictionary import WordNet, opened
 from tests.support.programs import needs
 from tests.support.wordnet import write_wordnet
 

@@ -21,7 +21,7 @@ from search.domain import (
 from search.engine.adjust_weights import Weighing
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.parts.wordnet import widen, wordnet_factor
+from search.parts.wordnet.signal import widen, wordnet_factor
 from search.presets.seeds import PRESETS
 from tests.support.ranking import columns, prepared
 

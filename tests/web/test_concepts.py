@@ -13,7 +13,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
 from ingestion.documents import deletion
-from ingestion.models import Concept, Visibility
+from ingestion.models import Visibility
+from search.parts.concepts.models import Concept
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 

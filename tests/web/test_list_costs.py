@@ -99,7 +99,7 @@ LISTS: dict[str, Callable[[int, User], object]] = {
     "/admin/tuning/profilechange/": draft,
     "/admin/tuning/goldenquery/": golden,
     "/admin/tuning/optimisation/": optimisation,
-    "/admin/tuning/experiment/": experiment,
+    "/admin/experiments/experiment/": experiment,
     "/admin/answers/answer/": answer,
     "/api/v1/collections/": collection,
     "/api/v1/documents/": queued,

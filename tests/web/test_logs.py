@@ -27,8 +27,8 @@ from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from search.domain import Query
 from search.engine.external_classifier import PluggedIn
-from search.parts.reranker import GuardedReranker
-from search.parts.reranker_http_and_local import Kind, RerankerConfig
+from search.parts.reranker.guarded import GuardedReranker
+from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.query import parse
 from search.ranking.rerank import RerankerInput
 from tests.faults.asgi import scope

@@ -18,12 +18,12 @@ from search.analytics.models import SearchEvent
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
+from search.parts.experiments.models import Experiment
 from search.tuning import drafts, publications
 from search.tuning.evaluation import golden_runs, targets
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import (
     EvaluationRun,
-    Experiment,
     Optimisation,
     ProfileChange,
     ProfileTargets,
@@ -336,7 +336,7 @@ class TestResult:
 
 # --- Experiments in the admin and the EXPERIMENTS_API: planned, started, watched, ended ----------
 
-EXPERIMENTS = "/admin/tuning/experiment/"
+EXPERIMENTS = "/admin/experiments/experiment/"
 
 
 @pytest.fixture

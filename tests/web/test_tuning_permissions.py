@@ -18,9 +18,10 @@ from common.api.access import OPEN, needed
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from search.models import SearchProfile
+from search.parts.experiments.models import Experiment
 from search.tuning import gate_runs, install_defaults
 from search.tuning.install_defaults import GROUPS, install_groups
-from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
+from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation, Publication
 from tests.support.golden_library import active_profile, draft_with
 from tests.support.url_walker import routes
 
@@ -188,8 +189,9 @@ def test_the_admin_asks_each_group_for_its_permission(group: str, names: dict[st
 
 def admin_address(route: str) -> str:
     """The address of a page by its model: profiles and curated rows are those of `search`."""
-    of_search = ("searchprofile/", "hide/", "scopeprofile/")
-    return f"/admin/{'search' if route.startswith(of_search) else 'tuning'}/{route}"
+    of_search = dict.fromkeys(("searchprofile", "hide", "scopeprofile"), "search")
+    apps = of_search | {"experiment": "experiments"}
+    return f"/admin/{apps.get(route.partition('/')[0], 'tuning')}/{route}"
 
 
 def test_without_the_staff_flag_the_admin_is_closed(names: dict[str, Any]) -> None:

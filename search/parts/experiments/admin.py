@@ -16,9 +16,9 @@ from common.admin.mixins import AuditedByServices, PanelPages, actor, become, ow
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
+from search.parts.experiments.models import Experiment
 from search.tuning import gate_runs
 from search.tuning.admin.publish_pages import ranking_differences
-from search.tuning.models import Experiment
 
 State = Experiment.State
 STATE_LABELS = {
@@ -60,8 +60,8 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
     list_select_related = ("a", "b")
     list_filter = ("state",)
     search_fields = ("name", "note")
-    change_form_template = "admin/tuning/experiment/page.html"
-    list_before_template = "admin/tuning/experiment/note.html"
+    change_form_template = "admin/experiments/experiment/page.html"
+    list_before_template = "admin/experiments/experiment/note.html"
 
     state_label = state_column(STATE_LABELS)
 
@@ -96,7 +96,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
         }
         return self.page(
             request,
-            "tuning/experiment/start.html",
+            "experiments/experiment/start.html",
             gettext("Start %(experiment)s") % {"experiment": experiment},
             context,
         )

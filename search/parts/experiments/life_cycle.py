@@ -22,10 +22,11 @@ from ingestion.events import log
 from search.errors import ExperimentError, RunConflict
 from search.models import SearchProfile
 from search.parts.experiments import outcomes
+from search.parts.experiments.models import Experiment
 from search.parts.experiments.outcomes import Action, State, audit, finish
 from search.tuning import gate_runs
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import EvaluationRun, Experiment
+from search.tuning.models import EvaluationRun
 
 PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
 

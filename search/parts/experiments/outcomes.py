@@ -17,15 +17,10 @@ from common.accounts.models import User
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
-from search.parts.experiments.interleaving_and_statistics import (
-    A,
-    B,
-    Conclusion,
-    ExperimentVerdict,
-    of_interleaving,
-    preference,
-)
-from search.tuning.models import Experiment, ProfileChange
+from search.parts.experiments.interleaving import A, B, preference
+from search.parts.experiments.models import Experiment
+from search.parts.experiments.sequential_test import Conclusion, ExperimentVerdict, of_interleaving
+from search.tuning.models import ProfileChange
 
 State = Experiment.State
 Action = ProfileChange.Action

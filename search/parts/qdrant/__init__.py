@@ -11,14 +11,3 @@ rebuilding  a new collection beside the one in use, and the switch to it; differ
 
 Postgres stays the truth: an engine that lost everything is filled again from it.
 """
-
-
-def register() -> None:
-    """Register the backend and, by import, the probes; listen to what becomes searchable."""
-    from ingestion.events import reindexed
-    from search import retrieval
-    from search.parts.qdrant.retrieve import retrieve
-    from search.parts.qdrant.syncing import record_change
-
-    retrieval.register_backend("qdrant", retrieve)
-    reindexed.connect(record_change)

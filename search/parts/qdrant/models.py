@@ -24,7 +24,7 @@ class PointCollection(Job):
         PREVIOUS = "previous", "Kept to switch back"
         DROPPING = "dropping", "Being removed"
 
-    TASK = "search.tasks.advance_points"
+    TASK = "search.parts.qdrant.tasks.advance"
     QUEUES = {BULK: Q()}
     OPEN = (State.BUILDING, State.DROPPING)
     WRITTEN = (State.BUILDING, State.READY, State.ACTIVE, State.PREVIOUS)

@@ -1,9 +1,8 @@
-"""Golden queries, evaluation runs, publications, experiments, and the audit of profiles."""
+"""Golden queries, evaluation runs, publications, and the audit of profiles."""
 
 from search.tuning.models.experiments import (
     Alert,
     EvaluationRun,
-    Experiment,
     Optimisation,
     QualityRun,
 )
@@ -14,4 +13,10 @@ from search.tuning.models.golden import (
     JudgementAction,
     PoolBuild,
 )
-from search.tuning.models.publishing import ProfileChange, ProfileTargets, Publication, PublishGate
+from search.tuning.models.publishing import (
+    GatedJob,
+    ProfileChange,
+    ProfileTargets,
+    Publication,
+    PublishGate,
+)

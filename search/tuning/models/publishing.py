@@ -152,7 +152,18 @@ class ProfileTargets(models.Model):
         return f"Targets of {self.profile}"
 
 
-class Publication(Job):
+class GatedJob(Job):
+    """A job that measures profiles for the gate by its `runs`: none, one or two."""
+
+    class Meta:
+        abstract = True
+
+    @property
+    def runs(self) -> list[EvaluationRun]:
+        raise NotImplementedError
+
+
+class Publication(GatedJob):
     """A request to publish a profile: measured, then published or refused.
 
     `fingerprint` is the profile's at the request, `replaces` the profile that was active then: if

@@ -17,7 +17,8 @@ from ingestion.embedding.local import LocalEmbedder
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 from ingestion.spaces.configuring import config_of_settings, embedder_config
 from search.errors import RerankerUnavailable
-from search.parts.reranker_http_and_local import FastembedReranker, Kind, RerankerConfig
+from search.parts.reranker.local import FastembedReranker
+from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.ranking.rerank import RerankerInput
 from tests.support.fastembed_models import BGE, CROSS_ENCODER, bge, random_model
 from tests.support.programs import require_packages

@@ -1,7 +1,7 @@
 """The concepts of documents: named by a model, or by statistics of their collection; with counts.
 
-`of` reads a version's chunks, `store` writes within the caller's transaction, so that a document's
-concepts are always those of its searchable chunks (ADR 41).
+An extractor (`ingestion.documents.extractions`): a document's concepts are always those of its
+searchable chunks (ADR 41).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from django.db import connection
 from django.db.models import Q
 
 from ingestion.embedding.openai_client import NoAnswer, ask_for_json, connect
-from ingestion.lexical.keyphrases import (
+from ingestion.models import Chunk, Document
+from search.parts.concepts.keyphrases import (
     MAX_CHARS,
     MOST,
     KeyPhrase,
@@ -27,7 +28,7 @@ from ingestion.lexical.keyphrases import (
     phrase_count,
     words_of,
 )
-from ingestion.models import Chunk, Concept, Document, DocumentVersion
+from search.parts.concepts.models import Concept, ConceptCount
 
 logger = logging.getLogger(__name__)
 
@@ -129,16 +130,13 @@ WHERE lexeme IS NOT NULL
 MOST_CHARACTERS = 2_000_000
 
 
-def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
+def extract(version_id: int, *, fast: bool = False) -> list[KeyPhrase]:
     """The key phrases of a version's chunks, best first; `place` is a chunk's ordinal.
 
-    Chunks disabled by hand are left out, and all after MOST_CHARACTERS. Two queries; none, and no
-    phrase, on a site without the part “concepts”. Where CONCEPTS_MODEL is set, the model is asked,
-    which takes seconds; statistics stand in if it gives no answer, and the log says why. Without
-    `ask` they are used at once.
+    Chunks disabled by hand are left out, and all after MOST_CHARACTERS. Two queries. Where
+    CONCEPTS_MODEL is set, the model is asked, which takes seconds; statistics stand in if it gives
+    no answer, and the log says why. If it must be `fast`, they are used at once.
     """
-    if not _is_installed():
-        return []
     searchable = Chunk.objects.filter(version=version_id)
     searchable = searchable.filter(Q(edit=None) | Q(edit__disabled=False)).order_by("ordinal")
     rows, read_so_far = [], 0
@@ -155,7 +153,7 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
         cursor.execute(_READ, {"words": words, "config": rows[0][2], "collection": rows[0][3]})
         lexemes = cursor.fetchall()
     read = {word: lexeme for word, lexeme, _, _ in lexemes}
-    if ask and uses_model():
+    if is_slow() and not fast:
         try:
             phrases = phrases_of_model(texts, read)
             return [replace(each, place=rows[each.place][0]) for each in phrases]
@@ -168,12 +166,7 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
     ]
 
 
-def _is_installed() -> bool:
-    """Whether the site has the part of the search that reads concepts (`search.parts.concepts`)."""
-    return "concepts" in settings.SEARCH_PARTS
-
-
-def uses_model() -> bool:
+def is_slow() -> bool:
     """Whether a language model extracts the concepts."""
     return bool(settings.CONCEPTS_MODEL)
 
@@ -184,7 +177,7 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
     The caller holds the transaction and the document's lock.
     """
     version_id = document.current_id
-    if version_id is None or not _is_installed():
+    if version_id is None:
         return
     Concept.objects.filter(document=document).delete()
     Concept.objects.bulk_create(
@@ -200,8 +193,7 @@ def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
         )
         for each in {" ".join(one.lexemes)[:200]: one for one in reversed(phrases)}.values()
     )
-    rows = DocumentVersion.objects.filter(pk=version_id)
-    rows.update(concept_count=len(phrases))
+    ConceptCount.objects.update_or_create(version_id=version_id, defaults={"count": len(phrases)})
 
 
 def are_missing() -> bool:

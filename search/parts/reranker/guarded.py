@@ -1,7 +1,4 @@
-"""The part “reranker”: a server or a local model reads question and passage together (ADR 41).
-
-Its scores are cached, and it is left alone for a while when it fails.
-"""
+"""The reranker of the settings: its scores are cached, and it rests for a while if it fails."""
 
 from __future__ import annotations
 
@@ -16,17 +13,10 @@ from django.core.cache import cache
 from common import metrics, probes
 from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
 from common.probes import Finding, Occasion, ok, wrong
-from search.engine.reranker import register_reranker
 from search.errors import RerankerUnavailable
-from search.parts.reranker_http_and_local import (
-    FastembedReranker,
-    HttpReranker,
-    Kind,
-    Reranker,
-    RerankerConfig,
-    SentenceReranker,
-    model_of_settings,
-)
+from search.parts.reranker.http import HttpReranker
+from search.parts.reranker.local import FastembedReranker, SentenceReranker, model_of_settings
+from search.parts.reranker.protocol import Kind, Reranker, RerankerConfig
 from search.ranking.rerank import RerankerInput
 
 logger = logging.getLogger(__name__)
@@ -202,8 +192,3 @@ def reranker_probe() -> Iterator[Finding]:
         yield ok("it answers")
     except RerankerUnavailable as error:
         yield wrong(str(error), "Check RERANKER and RERANKER_URL.")
-
-
-def register() -> None:
-    """Register the reranker of the settings, and the probes."""
-    register_reranker(current)

@@ -1,15 +1,13 @@
-"""The part “concepts”: documents' characteristic phrases as a signal, and as filters of the page.
+"""The signal of concepts: the share of the question's idf mass in the document's concepts.
 
-The signal, in [0, 1], is the share of the query's idf mass in the document's concepts.
-
-A concept is a characteristic phrase of a document (`ingestion.lexical.concepts`). A word counts
-fully if all words of a concept are in the query, and two thirds of that if only some are
-(concept-rag's grades of 1.5 and 1).
+A concept is a characteristic phrase of a document (`extraction`). A word counts fully if all words
+of a concept are in the query, and two thirds of that if only some are (concept-rag's grades of 1.5
+and 1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import BooleanField, FloatField
@@ -17,13 +15,9 @@ from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
 from common.probes import Finding, look
-from ingestion.lexical import concepts
-from ingestion.models.collections import Viewer
 from ingestion.models.documents import READERS
 from search.domain import Signal
-from search.retrieval.filters import readable_to
-from search.retrieval.prepared import Shapes, run
-from search.signals import registry
+from search.parts.concepts import extraction
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 WHOLE, PART = 1.5, 1.0  # concept-rag's grades (F2-04)
@@ -80,52 +74,9 @@ class ConceptSignal(SignalPart):
         )
 
     def findings(self) -> Iterator[Finding]:
-        if concepts.are_missing():
+        if extraction.are_missing():
             text = "The active profile weighs concepts, which some documents do not have yet."
             yield look(text, "Reprocess them in the admin.", "W013")
 
     def measure(self, scorer: str) -> Any:
         return _("match of its document's concepts")
-
-
-CONCEPTS = ConceptSignal()
-
-
-# As `Concept.objects.visible_to(viewer).counted()`, which Django takes longer to compile.
-_STATEMENT = """
-WITH readable(id) AS MATERIALIZED ({readable})
-SELECT c.key, min(c.label), count(c.document_id)
-FROM ingestion_concept c JOIN ingestion_document d ON d.id = c.document_id
-WHERE c.document_id = ANY(%(documents)s::bigint[]) AND d.deleted_at IS NULL
-  AND {readers} IN (SELECT id FROM readable) AND c.key <> ALL(%(chosen)s::text[])
-GROUP BY c.key
-HAVING count(c.document_id) > 1 AND count(c.document_id) < %(all)s::integer
-ORDER BY sum(c.weight) DESC, c.key
-LIMIT %(most)s::integer
-"""
-_shapes = Shapes()
-
-
-def shared_concepts(
-    documents: Sequence[int], viewer: Viewer, *, chosen: Sequence[str], most: int
-) -> list[tuple[str, str, int]]:
-    """The key, label and number of documents of concepts that some, but not all of them have.
-
-    Those with the largest sum of weights come first; without the `chosen` ones.
-    """
-    if len(documents) < 3:  # of fewer, all or one have it
-        return []
-    readable, values = readable_to(viewer, "readable")
-    statement = _shapes.get(readable, lambda: _STATEMENT.format(readable=readable, readers=READERS))
-    values = values | {
-        "documents": list(documents),
-        "chosen": list(chosen),
-        "all": len(documents),
-        "most": most,
-    }
-    return [(key, label, int(count)) for key, label, count in run(statement, values)]
-
-
-def register() -> None:
-    """Register the signal."""
-    registry.register(CONCEPTS)

@@ -1,4 +1,4 @@
-"""The part “wordnet”: synonyms and broader terms of a question's English words as a signal."""
+"""The signal: synonyms and broader terms of a question's English words; its weight by question."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from django.utils.translation import ngettext
 from common.probes import Finding, look
 from ingestion.lexical.bigrams import spaced
 from search.domain import Profile, Query, Signal
-from search.engine import adjust_weights
 from search.engine.adjust_weights import Weighing
-from search.parts.concepts import CONCEPTS
-from search.parts.wordnet_dictionary import opened
+from search.parts.wordnet.dictionary import opened
 from search.signals import registry
 from search.signals.query_terms import lexemes
 from search.signals.registry import Inputs
 from search.signals.synonym import AddedWords, added_words
 
+# Of another part, which a site may leave out.
+CONCEPT = Signal("concept")
 _LEXEMES = lexemes(
     "%(related)s::text[]",
     "wordnet_",
@@ -77,10 +77,8 @@ class WordNetSignal(AddedWords):
 
     def companions(self, profile: Profile) -> frozenset[Signal]:
         # Its weight depends on whether the library has a concept of the question.
-        return frozenset({CONCEPTS.signal}) if profile.wordnet_cap else frozenset()
-
-
-WORDNET = WordNetSignal()
+        runs = bool(profile.wordnet_cap) and registry.is_available(CONCEPT)
+        return frozenset({CONCEPT} if runs else ())
 
 
 # The most known words of a question for which WordNet is not worth less (F2-05).
@@ -114,7 +112,7 @@ def widen(weighing: Weighing) -> Weighing:
         cap and weights.wordnet and others and words and candidates.expanded
     ):
         return weighing
-    concept = weighing.prepared.has_match(CONCEPTS.signal)
+    concept = weighing.prepared.has_match(CONCEPT)
     factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
     wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
     if wordnet == weights.wordnet:
@@ -143,9 +141,3 @@ def _without_concept(words: int) -> str:
 
 
 _WIDENED = {True: _with_concept, False: _without_concept}
-
-
-def register() -> None:
-    """Register the signal, and the adjustment of its weight."""
-    registry.register(WORDNET)
-    adjust_weights.register(widen, before=adjust_weights.mark_foreign)

@@ -1,0 +1,1 @@
+"""The part “concepts”: documents' characteristic phrases, as a signal and as filters (ADR 41)."""

@@ -1,0 +1,1 @@
+"""The part “wordnet”: related words of a question's English words as a signal (ADR 41)."""
