@@ -58,6 +58,7 @@ from search.domain.rankings import (
     Tier,
 )
 from search.domain.signals import (
+    ADDED,
     NORMALISED,
     OPTIONAL,
     SIGNALS,

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from common import parts
+
 
 class Stage(StrEnum):
     """A step of the ranking that may be unavailable, besides the signals."""
@@ -125,8 +127,12 @@ class Traits:
     decays: bool = False
 
 
+# Signals that installed parts add; fields of Weights, too.
+ADDED = {name: Traits(**traits) for name, traits in parts.signals().items()}
+
+
 class Signal(StrEnum):
-    """A measure of how well a chunk matches a query."""
+    """A measure of how well a chunk matches a query; with those that installed parts add."""
 
     _value_: str
     traits: Traits
@@ -138,6 +144,7 @@ class Signal(StrEnum):
     SYNONYM = "synonym", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
     CONCEPT = "concept", Traits(is_optional=True, reads_words=True)
     WORDNET = "wordnet", Traits(Normaliser.MAX, is_optional=True, reads_words=True)
+    vars().update({name.upper(): (name, traits) for name, traits in ADDED.items()})
 
     def __new__(cls, value: str, traits: Traits | None = None) -> Signal:
         member = str.__new__(cls, value)
@@ -163,6 +170,8 @@ class Weights:
     synonym: float = 0.0
     concept: float = 0.0
     wordnet: float = 0.0
+    __annotations__ |= dict.fromkeys(ADDED, "float")
+    vars().update(dict.fromkeys(ADDED, 0.0))
 
     def __post_init__(self) -> None:
         shares = tuple(self.as_dict().values())

@@ -242,11 +242,30 @@ _CHOICES = {
 }
 
 
-_NAMES = [signal.value for signal in domain.Signal]
+# The columns of weights; `others` is the sum of those in `added`.
+_NAMES = [*(signal.value for signal in domain.Signal if signal not in domain.ADDED), "others"]
+
+
+def _added(name: str) -> property:
+    """The weight of a signal that a part adds, as if it had a column."""
+
+    def share(row: ClassWeights) -> Decimal:
+        return Decimal(row.added.get(name, 0))
+
+    def set_share(row: ClassWeights, value: object) -> None:
+        share = Decimal(str(value)).quantize(Decimal("0.0001"))
+        others = {each: text for each, text in row.added.items() if each != name}
+        row.added = {**others, name: str(share)} if share else others
+        row.others = sum(map(Decimal, row.added.values()), Decimal(0))
+
+    return property(share, set_share)
 
 
 class ClassWeights(models.Model):
-    """The weights of the signals for one class of queries."""
+    """The weights of the signals for one class of queries.
+
+    `added` has those of signals that parts add, by name, also of parts that are gone.
+    """
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="class_weights")
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
@@ -257,6 +276,9 @@ class ClassWeights(models.Model):
     synonym = _weight(default=Decimal(0))
     concept = _weight(default=Decimal(0))
     wordnet = _weight(default=Decimal(0))
+    others = _weight(default=Decimal(0), db_default=Decimal(0))
+    added = models.JSONField(default=dict, db_default={}, blank=True, editable=False)
+    vars().update({name: _added(name) for name in domain.ADDED})
 
     class Meta:
         ordering = ("pk",)
@@ -286,4 +308,9 @@ class ClassWeights(models.Model):
         return f"{self.query_class}: {shares}"
 
     def as_weights(self) -> domain.Weights:
-        return domain.Weights(**{name: float(getattr(self, name)) for name in _NAMES})
+        """The weights; those of signals that are gone fall to the others, or to the keywords."""
+        shares = {signal.value: getattr(self, signal.value) for signal in domain.Signal}
+        gone = sum(Decimal(share) for name, share in self.added.items() if name not in shares)
+        if gone == 1:
+            return domain.Weights(vector=0, keyword=1, title=0)
+        return domain.Weights(**{name: float(each / (1 - gone)) for name, each in shares.items()})

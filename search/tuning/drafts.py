@@ -47,6 +47,8 @@ def draft_from(
         ClassWeights(
             profile=draft,
             query_class=row.query_class,
+            others=row.others,
+            added=row.added,
             **{signal: getattr(row, signal) for signal in SIGNALS},
         )
         for row in profile.class_weights.all()
@@ -104,7 +106,9 @@ def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> 
         )
     for query_class, shares in weights.items():
         ClassWeights.objects.update_or_create(
-            profile=draft, query_class=query_class, defaults=shares.as_dict()
+            profile=draft,
+            query_class=query_class,
+            defaults={"others": 0, "added": {}, **shares.as_dict()},
         )
 
 

@@ -19,7 +19,7 @@ from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from search.models import SearchProfile
 from search.parts.experiments.models import Experiment
-from search.tuning import gate_runs, install_defaults
+from search.tuning import gate_runs
 from search.tuning.install_defaults import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation, Publication
 from tests.support.golden_library import active_profile, draft_with
@@ -246,16 +246,14 @@ class TestGroups:
         Group.objects.get(name=JUDGE).delete()
         install_groups()
         assert not group.permissions.exists()
-        assert Group.objects.get(name=JUDGE).permissions.count() == len(install_defaults.JUDGE)
+        assert Group.objects.get(name=JUDGE).permissions.count() == len(GROUPS[JUDGE])
 
     def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
         """As after the migrations of a fresh database, whatever order its signals come in."""
         Group.objects.all().delete()
         Permission.objects.all().delete()
         install_groups()
-        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(
-            install_defaults.PUBLISHER
-        )
+        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(GROUPS[PUBLISHER])
 
 
 # --- Every view set declares who may do what, and what nobody declared is refused ----------------

@@ -11,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
+from common import parts
 from common.accounts.models import User
 from common.accounts.second_factor import FACTORS
 from common.accounts.tokens import everlasting
@@ -23,7 +24,7 @@ from ingestion.spaces.index import IndexState, indexes_of
 from ingestion.spaces.report import overview
 from kbsite.operations import endpoints
 from kbsite.operations.probes import findings
-from search.domain import OPTIONAL
+from search.domain import OPTIONAL, Signal
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import ClassRule, ClassWeights, SearchProfile
@@ -209,14 +210,21 @@ def _expressions() -> Iterator[tuple[str, object, list[str]]]:
 def signals() -> Iterator[Finding]:
     """Whether the active profile weighs a signal whose part or data is missing."""
     weights = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
-    for signal in OPTIONAL:
-        if not weights.filter(**{f"{signal.value}__gt": 0}).exists():
-            continue
-        if part := registry.part(signal):
+    weighed = {
+        name
+        for row in weights
+        for name in (*(each.value for each in OPTIONAL), *row.added)
+        if getattr(row, name, True)
+    }
+    for name in sorted(weighed):
+        if name in OPTIONAL and (part := registry.part(Signal(name))):
             yield from part.findings()
         else:
-            text = f"The active profile weighs “{signal.value}”, which is not installed."
+            text = f"The active profile weighs “{name}”, which is not installed."
             yield look(text, "Add its part to SEARCH_PARTS, or set its weight to 0.", "W014")
+    for name in set(settings.SEARCH_PARTS) - parts.installed().keys():
+        advice = "Install its package, or take the name out of SEARCH_PARTS."
+        yield look(f"SEARCH_PARTS names “{name}”, which is not installed.", advice, "W015")
 
 
 @register("tokens", Occasion.DEPLOYED_ROWS)

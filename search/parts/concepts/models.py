@@ -67,8 +67,13 @@ class Concept(models.Model):
 class ConceptCount(models.Model):
     """The number of a version's concepts, maybe 0; without a row they were never extracted."""
 
+    # The migration adds the constraint, by which the database deletes the row, too.
     version = models.OneToOneField(
-        DocumentVersion, models.CASCADE, primary_key=True, related_name="concept_count"
+        DocumentVersion,
+        models.CASCADE,
+        primary_key=True,
+        related_name="concept_count",
+        db_constraint=False,
     )
     count = models.PositiveIntegerField()
 

@@ -10,20 +10,10 @@ COUNTS = """
 INSERT INTO concepts_conceptcount (version_id, count)
 SELECT id, concept_count FROM ingestion_documentversion WHERE concept_count IS NOT NULL
 """
-# On a site that leaves the part out later nothing deletes the rows of a document but the database.
+# On a site that leaves the part out later nothing deletes the rows of a version but the database.
 CASCADE = """
-DO $$
-DECLARE each record;
-BEGIN
-    FOR each IN SELECT conrelid::regclass AS name, conname, pg_get_constraintdef(oid) AS definition
-                FROM pg_constraint
-                WHERE contype = 'f' AND conrelid = 'concepts_conceptcount'::regclass
-    LOOP
-        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I %s', each.name,
-                       each.conname, each.conname,
-                       replace(each.definition, ' DEFERRABLE', ' ON DELETE CASCADE DEFERRABLE'));
-    END LOOP;
-END $$
+ALTER TABLE concepts_conceptcount ADD FOREIGN KEY (version_id)
+REFERENCES ingestion_documentversion ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
 """
 
 
@@ -64,7 +54,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ConceptCount',
             fields=[
-                ('version', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='concept_count', serialize=False, to='ingestion.documentversion')),
+                ('version', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='concept_count', serialize=False, to='ingestion.documentversion')),
                 ('count', models.PositiveIntegerField()),
             ],
             options={

@@ -1,0 +1,144 @@
+"""A site works without the folder of a part; the package of another project adds a part."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from psycopg import sql
+
+from common import parts
+from kbsite.embedded import EmbeddedServers
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "tests/samples/part"
+SHIPPED = ("concepts", "experiments", "qdrant", "reranker", "wordnet")
+NOTES = (
+    "# Levers\n\nThe lever is balanced by sliding a weight along its beam.",
+    "# Scales\n\nThe lever is balanced by sliding a weight along its beam. " + "It is old. " * 40,
+)
+
+
+def table() -> dict[str, str]:
+    """The entry points of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    points: dict[str, str] = project["entry-points"][parts.GROUP]
+    return points
+
+
+def test_a_checkout_has_the_parts_that_the_distribution_names() -> None:
+    assert dict(parts.installed()) == table()
+    assert tuple(parts.installed()) == SHIPPED
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, servers: EmbeddedServers, tmp_path: Path) -> Any:
+    """A function that runs `tests.support.fresh_site` in a folder, on an empty database."""
+    name = f"fresh_{os.getpid()}"
+    known = connection.settings_dict
+    address = {"user": known["USER"], "host": known["HOST"], "port": known["PORT"]}
+    with closing(psycopg.connect(dbname="postgres", **address, autocommit=True)) as server:
+        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+    def run(folder: Path, *paths: Path, weights: Mapping[str, float] = {}) -> dict[str, Any]:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "kbsite.settings",
+            "DATABASE_URL": f"postgres://{known['USER']}@/{name}?host={known['HOST']}"
+            f"&port={known['PORT']}",
+            "REDIS_URL": os.environ.get("TEST_REDIS_URL") or f"unix://{servers.redis_socket}",
+            "STEELYARD_VAR": str(tmp_path / "var"),
+            "SECRET_KEY": "of the fresh site",
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, *paths, ROOT))),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.support.fresh_site", json.dumps(weights)],
+            cwd=folder,
+            env=environment,
+            input="\f".join(NOTES),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        outcome: dict[str, Any] = json.loads(done.stdout)
+        return outcome
+
+    yield run
+    with closing(psycopg.connect(dbname="postgres", **address, autocommit=True)) as server:
+        server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("part", SHIPPED)
+def test_a_site_without_the_folder_of_a_part_starts_migrates_and_searches(
+    part: str, site: Any, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    for package in ("common", "ingestion", "kbsite", "search", "templates", "static", "locale"):
+        shutil.copytree(
+            ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    shutil.rmtree(copy / "search/parts" / part)
+    outcome = site(copy)
+    assert outcome["parts"] == [each for each in SHIPPED if each != part]
+    assert outcome["statuses"] == [200, 200]
+    titles = [each["document"]["title"] for each in outcome["answer"]["results"]]
+    assert sorted(titles) == ["Levers", "Scales"]
+    assert outcome["answer"]["degraded"] == []
+
+
+@pytest.mark.django_db
+def test_the_package_of_another_project_adds_a_signal(site: Any, tmp_path: Path) -> None:
+    metadata = tmp_path / "steelyard_brevity-1.0.dist-info"
+    metadata.mkdir()
+    project = tomllib.loads((SAMPLE / "pyproject.toml").read_text())["project"]
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-brevity\n")
+    ((group, points),) = project["entry-points"].items()
+    lines = [f"{name} = {package}" for name, package in points.items()]
+    (metadata / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines]))
+    weights = {"vector": 0.3, "keyword": 0.3, "title": 0.0, "brevity": 0.4}
+    outcome = site(ROOT, SAMPLE, tmp_path, weights=weights)
+    assert outcome["parts"] == sorted((*SHIPPED, "brevity"))
+    assert outcome["answer"]["weights"]["brevity"] == 0.4
+    assert outcome["answer"]["degraded"] == []
+    first, second = outcome["answer"]["results"]
+    assert [first["document"]["title"], second["document"]["title"]] == ["Levers", "Scales"]
+    for result, text in zip((first, second), NOTES, strict=True):
+        (share,) = [each for each in result["signals"] if each["signal"] == "brevity"]
+        characters = len(text.partition("\n\n")[2].strip())
+        assert share["raw"] == pytest.approx(100 / (100 + characters))
+        assert share["contribution"] == pytest.approx(0.4 * share["raw"])
+    assert "Brevity" in outcome["page"]
+
+
+@pytest.mark.django_db
+def test_the_database_follows_deletions_for_a_part_that_is_left_out() -> None:
+    """Django deletes what belongs to a row only by the models that it knows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conrelid::regclass::text, confrelid::regclass::text, confdeltype"
+            " FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text IN"
+            " ('ingestion_concept', 'concepts_conceptcount', 'tuning_experiment')"
+        )
+        actions = {(table, to): action for table, to, action in cursor.fetchall()}
+    assert actions == {
+        ("concepts_conceptcount", "ingestion_documentversion"): "c",
+        ("ingestion_concept", "ingestion_document"): "c",
+        ("ingestion_concept", "ingestion_documentversion"): "c",
+        ("tuning_experiment", "accounts_user"): "n",
+        ("tuning_experiment", "search_searchprofile"): "a",
+        ("tuning_experiment", "tuning_evaluationrun"): "n",
+    }

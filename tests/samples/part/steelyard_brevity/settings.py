@@ -1,0 +1,6 @@
+"""The part's settings."""
+
+from environ import Env
+
+env = Env()
+BREVITY_CHARACTERS = env.int("BREVITY_CHARACTERS", default=100)
