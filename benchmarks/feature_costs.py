@@ -96,16 +96,14 @@ FEATURES = (
     Feature("A reader's history, favourites, saved searches",
             "search/readers/ search/pages/me search/pages/saved_searches search/pages/own_tokens",
             "readers", "HISTORY EMAIL", "search/me/"),
-    Feature("Concepts (part)", "search/parts/concepts ingestion/lexical/concepts "
-            "ingestion/lexical/keyphrases", "concepts keyphrases", "CONCEPTS"),
+    Feature("Concepts (part)", "search/parts/concepts", "concepts keyphrases", "CONCEPTS"),
     Feature("WordNet (part)", "search/parts/wordnet", "wordnet", "WORDNET"),
     Feature("Rerankers (part)", "search/parts/reranker search/engine/reranker "
             "search/ranking/rerank", "reranker reranking", "RERANKER"),
-    Feature("Qdrant (part)", "search/parts/qdrant search/management/commands/qdrant", "qdrant",
-            "QDRANT"),
-    Feature("Experiments (part)", "search/parts/experiments", "experiments interleaving",
-            pages="admin/tuning/experiment"),
-    Feature("Other parts", "search/parts/", "without_parts optional_signals", "SEARCH_PARTS"),
+    Feature("Qdrant (part)", "search/parts/qdrant", "qdrant", "QDRANT"),
+    Feature("Experiments (part)", "search/parts/experiments", "experiments interleaving"),
+    Feature("Other parts", "search/parts/ common/parts",
+            "without_parts optional_parts optional_signals", "SEARCH_PARTS"),
     Feature("Library: documents, versions, lists", "ingestion/",
             "documents versions bin bulk collections metadata list_costs library api_documents "
             "archive_members upload page_document originals",
@@ -241,6 +239,8 @@ def costs() -> dict[str, Counter[str]]:
     for page in sorted((ROOT / "templates").rglob("*.html")):
         shown = feature_of(page.relative_to(ROOT / "templates").as_posix(), "pages") or FEATURES[-1]
         sums[shown.name]["pages"] += 1
+    for page in (ROOT / "search/parts").rglob("*.html"):
+        sums[(feature_of(page.relative_to(ROOT).as_posix()) or FEATURES[-1]).name]["pages"] += 1
     return sums
 
 

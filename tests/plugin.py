@@ -60,7 +60,7 @@ SLOW = (
     "tests/web/test_visibility.py", "tests/upgrades/test_upgrade.py", "tests/faults/test_demo.py",
     "tests/postgres/test_export_server.py", "tests/faults/test_killed.py",
     "tests/faults/test_space_change.py", "tests/web/test_api_fuzz.py", "tests/faults",
-    "tests/relevance", "tests/postgres/test_parts.py", "tests/web/test_admin_analytics.py",
+    "tests/relevance", "tests/postgres/test_optional_parts.py", "tests/web/test_admin_analytics.py",
     "tests/postgres/test_seed_cases.py",
     "tests/web/browser/test_admin_browser.py", "tests/web/browser/test_axe_browser.py",
     "tests/web/browser/test_search_browser.py", "tests/web/browser/test_tutorial_browser.py",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from ingestion.models.collection_access import Viewer
 
 from ingestion.models import Document
+from ingestion.models.collections import Viewer
 
 Value = tuple[str, str, int]
 """A key, its label, and the number of documents that have it."""

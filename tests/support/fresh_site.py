@@ -1,4 +1,4 @@
-"""A site from an empty database to a search, as a program: run by tests/postgres/test_parts.py.
+"""A site from an empty database to a search, as a program of tests/postgres/test_optional_parts.py.
 
 It takes its settings from the environment, ingests the notes of standard input and searches them
 under the weights of its argument, which become those of the active profile; it prints what happened
@@ -31,8 +31,7 @@ def main() -> None:
     from search.engine import configuration
     from search.models import SearchProfile
     from search.signals import registry
-    from search.tuning import profile_drafts_and_differences as drafts
-    from search.tuning import publications
+    from search.tuning import drafts, publications
     from tests.support.factories import make_collection, make_document
 
     collection = make_collection("Fresh")

@@ -26,7 +26,9 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0: what grows beyond them is a feature with an ADR.
 LAST_RELEASE = 66_210
 # The lines that each ADR allows for the feature that it names.
-ALLOWED: dict[str, int] = {}
+ALLOWED: dict[str, int] = {
+    "0033-layout-of-the-code": 300,  # parts by entry points, also of other projects
+}
 LONG_FUNCTIONS = 18
 
 

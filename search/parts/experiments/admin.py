@@ -147,7 +147,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
         return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
 
-    # --- saving: through `planning` ------------------------------------------------
+    # --- saving: through `life_cycle` ------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
         fields = {name: form.cleaned_data[name] for name in life_cycle.PLAN}

@@ -42,7 +42,7 @@ class NotReady(UserError):
 def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
     """Create the next collection, with vectors of all spaces in use. Raises EngineError.
 
-    A worker fills it. Another one that is being built is replaced. See `Engine.create`.
+    A worker fills it. Another one that is being built is replaced. See `ClientEngine.create`.
     """
     written = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).order_by("pk")
     sizes = {space_name(space.pk): space.dimensions for space in written}

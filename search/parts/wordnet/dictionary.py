@@ -106,7 +106,7 @@ class WordNet:
         return tuple(form for form in dict.fromkeys(forms) if _line(self._index[part], form))
 
     def senses(self, word: str) -> list[Synset]:
-        """The senses of a word or collocation (`heart_attack`), nouns first, by frequency."""
+        """The senses of a word or collocation (“heart_attack”), nouns first, by frequency."""
         synsets = []
         for part in PARTS:
             for form in self.base_forms(word, part)[:1]:

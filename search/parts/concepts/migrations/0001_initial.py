@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('ingestion', '0013_concepts_are_a_part'),
+        ('ingestion', '0014_concepts_are_a_part'),
     ]
 
     operations = [

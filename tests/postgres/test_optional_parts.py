@@ -20,6 +20,10 @@ from psycopg import sql
 
 from common import parts
 from kbsite.embedded import EmbeddedServers
+from kbsite.operations.probes.database import signals
+from search.domain import QueryClass, Weights
+from search.models import ClassWeights, SearchProfile
+from search.tuning import drafts
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests/samples/part"
@@ -117,10 +121,11 @@ def test_the_package_of_another_project_adds_a_signal(site: Any, tmp_path: Path)
     first, second = outcome["answer"]["results"]
     assert [first["document"]["title"], second["document"]["title"]] == ["Levers", "Scales"]
     for result, text in zip((first, second), NOTES, strict=True):
-        (share,) = [each for each in result["signals"] if each["signal"] == "brevity"]
-        characters = len(text.partition("\n\n")[2].strip())
+        contributions = result["explanation"]["contributions"]
+        (share,) = [each for each in contributions if each["signal"] == "brevity"]
+        characters = len(text.removeprefix("# ").strip())
         assert share["raw"] == pytest.approx(100 / (100 + characters))
-        assert share["contribution"] == pytest.approx(0.4 * share["raw"])
+        assert share["value"] == pytest.approx(0.4 * share["raw"])
     assert "Brevity" in outcome["page"]
 
 
@@ -142,3 +147,35 @@ def test_the_database_follows_deletions_for_a_part_that_is_left_out() -> None:
         ("tuning_experiment", "search_searchprofile"): "a",
         ("tuning_experiment", "tuning_evaluationrun"): "n",
     }
+
+
+@pytest.mark.django_db
+class TestGone:
+    """The package of a signal was removed; profiles weigh it still."""
+
+    @pytest.fixture(autouse=True)
+    def active(self) -> SearchProfile:
+        profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+        none = dict.fromkeys(("title", "recency", "synonym", "concept", "wordnet"), 0)
+        profile.class_weights.update(
+            **none, vector="0.1", keyword="0.3", others="0.6", added={"gone": "0.6"}
+        )
+        return profile
+
+    def test_the_other_signals_share_its_weight(self, active: SearchProfile) -> None:
+        assert active.as_profile().weights[QueryClass.GENERAL] == Weights(0.25, 0.75, 0)
+
+    def test_keywords_alone_rank_where_it_had_all(self) -> None:
+        row = ClassWeights(vector=0, keyword=0, title=0, others=1, added={"gone": "1.0000"})
+        assert row.as_weights() == Weights(0, 1, 0)
+
+    def test_the_doctor_names_it(self) -> None:
+        assert [each.check for each in signals()] == ["W014"]
+        assert [each.text for each in signals() if "“gone”" in each.text]
+
+    def test_a_draft_keeps_it_until_it_has_new_weights(self, active: SearchProfile) -> None:
+        draft = drafts.draft_from(active, acting_user=None)
+        assert {row.added["gone"] for row in draft.class_weights.all()} == {"0.6"}
+        weights = dict.fromkeys(QueryClass, Weights(0.5, 0.5, 0))
+        drafts.edit(draft, {}, weights, acting_user=None)
+        assert not draft.class_weights.exclude(others=0, added={}).exists()

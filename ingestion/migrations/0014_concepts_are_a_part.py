@@ -25,7 +25,7 @@ END $$
 
 
 class Migration(migrations.Migration):
-    dependencies = [("ingestion", "0012_stated_currency")]
+    dependencies = [("ingestion", "0013_readers_of_imports")]
 
     operations = [
         migrations.RunSQL(CASCADE, migrations.RunSQL.noop),
