@@ -13,6 +13,7 @@ import json
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -219,18 +220,20 @@ def test_addresses_exist() -> None:
     assert count > 60
 
 
-def test_python_compiles_and_its_imports_exist_and_json_is_json() -> None:
+def test_python_compiles_and_its_imports_exist_and_json_and_toml_are_read() -> None:
     for page, text in blocks("python"):
         tree = ast.parse(text, page)
         found = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         exec(compile(ast.Module(found, []), page, "exec"), {})
     for _, text in blocks("json"):
         json.loads(text)
+    for _, text in blocks("toml"):
+        tomllib.loads(text)
 
 
 def test_no_block_has_a_name_that_nobody_reads() -> None:
     kinds = {kind for text in PAGES.values() for _, kind, _ in FENCE.findall(text)}
-    assert kinds == {"", "sh", "bash", "ini", "python", "json", "js", "text"}
+    assert kinds == {"", "sh", "bash", "ini", "python", "json", "js", "text", "toml"}
 
 
 # --- Names in sentences --------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from search import retrieval
 from search.engine import adjust_weights, configuration, reranker
 from search.models import ClassWeights, SearchProfile
 from search.parts.concepts.models import Concept, ConceptCount
-from search.retrieval import facets
 from search.signals import registry
 from search.tuning.api.profile_serializers import SharesSerializer
 from tests.support.admin_client import signed_in, staff
@@ -65,7 +64,6 @@ class TestSite:
         monkeypatch.setattr(registry, "_parts", core)
         monkeypatch.setattr(reranker, "_source", lambda: None)
         monkeypatch.setattr(extractions, "_extractors", [])
-        monkeypatch.setattr(facets, "_facets", {})
         ours = adjust_weights.__name__
         changes = [each for each in adjust_weights._adjustments if each.__module__ == ours]
         monkeypatch.setattr(adjust_weights, "_adjustments", changes)
