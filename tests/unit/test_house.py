@@ -145,16 +145,17 @@ def test_the_table_of_costs_is_the_one_that_make_costs_writes() -> None:
 
 
 def test_a_file_is_named_by_at_most_three_words_and_never_by_two_subjects() -> None:
-    """Also folders, tests and templates; Django numbers migrations."""
+    """Also tests and templates; Django numbers migrations, and names a template of its admin."""
     folders = (*PACKAGES, "tests", "benchmarks", "templates")
-    files = [file for folder in folders for file in (ROOT / folder).rglob("*")]
-    names = {
-        file.stem.removeprefix("test_").strip("_"): file.relative_to(ROOT)
-        for file in files
+    names = [
+        file.stem.removeprefix("test_").strip("_")
+        for folder in folders
+        for file in (ROOT / folder).rglob("*")
         if file.suffix in {"", ".py", ".html"} and "migrations" not in file.parts
-    }
-    assert not [file for name, file in names.items() if "_and_" in name]
-    assert not [file for name, file in names.items() if name.count("_") > 2]
+    ]
+    assert not [name for name in names if "_and_" in name]
+    long = {name for name in names if name.count("_") > 2}
+    assert long <= {"change_list_object_tools"}
 
 
 # Django's own, and what only groups them.
