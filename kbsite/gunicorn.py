@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import resource
 import threading
-from pathlib import Path
 from typing import Any
 
 from environ import Env
@@ -16,12 +15,13 @@ from gunicorn.glogging import Logger
 
 from ingestion.embedding.config import usable_cores
 from ingestion.parsing.child.system_calls import hide_process
+from kbsite.layout import ENV_FILE
 
 # The master process does not load Django, but has the same secrets as its workers.
 hide_process()
 
 # The settings read .env too, but only later, in each worker process.
-Env.read_env(Path(__file__).resolve().parent.parent / ".env")
+Env.read_env(ENV_FILE)
 
 wsgi_app = "kbsite.asgi:application"
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"

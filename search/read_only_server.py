@@ -26,7 +26,8 @@ from search.tuning.activation import activate
 from search.tuning.models import ProfileChange
 
 # The program: everything that runs, and nothing of its development or of this site.
-CODE = ("common", "ingestion", "kbsite", "locale", "search", "static", "templates")
+CODE = ("common", "ingestion", "kbsite", "search")
+FOLDERS = ("locale", "static", "templates")
 FILES = ("manage.py", "pyproject.toml", "requirements.txt", "LICENSE")
 ARCHIVE, PROFILE = "collection.zip", "profile.json"
 # What belongs to a site's history rather than to the ranking.
@@ -62,11 +63,13 @@ def write_folder(collection: Collection, folder: Path) -> None:
 
 def _write_code(app: Path) -> None:
     app.mkdir(parents=True)
-    unwanted = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    unwanted = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "resources")
     for name in CODE:
         shutil.copytree(settings.BASE_DIR / name, app / name, ignore=unwanted)
+    for name in FOLDERS:
+        shutil.copytree(settings.RESOURCES_DIR / name, app / name, ignore=unwanted)
     for name in FILES:
-        shutil.copy(settings.BASE_DIR / name, app / name)
+        shutil.copy(settings.RESOURCES_DIR / name, app / name)
 
 
 def _write_texts(collection: Collection, draft: Path, profile: str) -> None:

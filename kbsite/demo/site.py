@@ -25,6 +25,7 @@ from ingestion.embedding.config import usable_cores
 from kbsite.demo.stop import SupervisorError
 from kbsite.demo.supervisor import Program
 from kbsite.embedded import Server, ensure_servers
+from kbsite.layout import BASE_DIR, IS_WHEEL
 
 ADMINISTRATOR = "admin"
 PASSWORD_BYTES = 12  # 16 letters
@@ -155,7 +156,8 @@ def site_programs(
     The web server prints a line for each request only if `verbose`.
     """
     python = (sys.executable, "-m")
-    paths = [str(settings.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = [] if IS_WHEEL else [str(BASE_DIR)]
+    paths = [*own, *filter(None, [os.environ.get("PYTHONPATH")])]
     common = {"PYTHONPATH": os.pathsep.join(paths)}
     web = common | {
         # Production values in .env would redirect every request away from this machine.

@@ -21,8 +21,8 @@ import psutil
 from common import UserError
 from kbsite.embedded import EmbeddedServers
 from kbsite.embedded.system import try_lock
+from kbsite.layout import ENV_FILE, STOP, var_dir
 
-ROOT = Path(__file__).resolve().parents[2]
 # Guesses: a worker returns its work within a second or two, and a request ends within ten.
 STOP_TIMEOUT = 15.0
 
@@ -80,7 +80,7 @@ def alone(run_dir: Path) -> Iterator[None]:
         if lock is None:
             demo = running(run_dir)
             where = f" at {demo.url}" if demo else ""
-            raise AlreadyRunning(f"Already running{where}. To stop it: make stop")
+            raise AlreadyRunning(f"Already running{where}. To stop it: {STOP}")
         if orphans := running(run_dir):
             end(orphans.alive())
             run_file(run_dir).unlink(missing_ok=True)
@@ -136,8 +136,8 @@ def _runs(process: psutil.Process) -> bool:
 
 def main() -> None:
     """Stop what runs in the var directory of the environment or of .env."""
-    environ.Env.read_env(os.environ.get("STEELYARD_ENV_FILE", ROOT / ".env"))
-    var = Path(os.environ.get("STEELYARD_VAR") or ROOT / "var").resolve()
+    environ.Env.read_env(ENV_FILE)
+    var = var_dir()
     if stop_running(var / "run"):
         sys.stdout.write("The demo is stopped.\n")
     EmbeddedServers(var).stop()

@@ -15,12 +15,15 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-BASE_DIR = Path(__file__).resolve().parents[2]
-VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
-env = environ.Env()
-environ.Env.read_env(os.environ.get("STEELYARD_ENV_FILE", BASE_DIR / ".env"))
+from kbsite.layout import BASE_DIR as BASE_DIR  # these two are settings as well
+from kbsite.layout import ENV_FILE, RESOURCES_DIR, var_dir
+from kbsite.layout import SITE_DIR as SITE_DIR
 
-VAR_DIR = Path(env.str("STEELYARD_VAR", default=str(BASE_DIR / "var"))).resolve()
+VERSION: str = tomllib.loads((RESOURCES_DIR / "pyproject.toml").read_text())["project"]["version"]
+env = environ.Env()
+environ.Env.read_env(ENV_FILE)
+
+VAR_DIR = var_dir()
 
 
 def entries(name: str, default: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from common import metrics_files as processes
 from common import parts
 from kbsite.operations.logs import logging_of
-from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
+from kbsite.settings.environment import RESOURCES_DIR, VAR_DIR, env
 from kbsite.settings.parts import SEARCH_PARTS
 
 DEBUG = env.bool("DEBUG", default=False)
@@ -82,7 +82,7 @@ ASGI_APPLICATION = "kbsite.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [RESOURCES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -112,14 +112,14 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("fr", "français")]
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [RESOURCES_DIR / "locale"]
 USE_TZ = True
 FORMAT_MODULE_PATH = "kbsite.formats"
 
 # --- files -------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [RESOURCES_DIR / "static"]
 # Originals are private: no MEDIA_URL; they are served only by a view that checks `visible_to`.
 MEDIA_ROOT = Path(env.str("FILES_DIR", default=str(VAR_DIR / "files"))).resolve()
 # A bucket for them instead, for sites on several machines: s3://BUCKET/PREFIX.

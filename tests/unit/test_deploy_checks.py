@@ -89,6 +89,7 @@ def test_files_with_secrets_are_closed_to_others(
     site: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SECRET_KEY", raising=False)
+    monkeypatch.setattr(machine, "ENV_FILE", tmp_path / ".env")
     for name in (".env", "secret_key"):
         (tmp_path / name).write_text("SECRET_KEY=x")
         (tmp_path / name).chmod(0o644)

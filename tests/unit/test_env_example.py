@@ -17,6 +17,7 @@ READERS = (
     *sorted((ROOT / "kbsite/settings").glob("*.py")),
     *sorted((ROOT / "search/parts").glob("*/settings.py")),
     ROOT / "kbsite/gunicorn.py",
+    ROOT / "kbsite/layout.py",
 )
 LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 # Where the default is no address of a server, a line shows how one is written.

@@ -16,6 +16,7 @@ from ingestion.management import PlainCommand
 from kbsite.demo import documents, examples, site
 from kbsite.demo.stop import alone
 from kbsite.demo.supervisor import Supervisor
+from kbsite.layout import MANAGE
 
 FIRST_PORT = 8000
 INTERRUPTED = 130  # the exit code of shells for a program ended by Ctrl-C
@@ -119,7 +120,7 @@ class Command(PlainCommand):
             "",
             f"  Search   {url}/",
             f"  Admin    {url}/admin/   user {site.ADMINISTRATOR}, password {password}",
-            "           a new one: .venv/bin/python manage.py changepassword " + site.ADMINISTRATOR,
+            f"           a new one: {MANAGE} changepassword {site.ADMINISTRATOR}",
             f"  API      {url}/api/docs/",
             "",
         ):

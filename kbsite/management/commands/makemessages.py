@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.commands import makemessages
 
-from kbsite.settings.environment import BASE_DIR
+from kbsite.layout import BASE_DIR
 
 # Calls whose argument at this place is a text for readers, in code that knows no Django.
 MARKERS = {"FileType": 3} | dict.fromkeys(("InvalidFilter", "EmptyQuestion", "QueryTooLong"), 1)

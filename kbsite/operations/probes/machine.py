@@ -19,6 +19,7 @@ from ingestion.files.bucket import BucketStorage
 from ingestion.parsing.child.isolation import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
+from kbsite.layout import ENV_FILE
 from kbsite.operations import backups, endpoints
 from kbsite.operations.probes import findings
 
@@ -37,11 +38,11 @@ def settings_() -> Iterator[Finding]:
 @register("secrets")
 def secrets() -> Iterator[Finding]:
     """Files with secrets must be closed to other users of the machine."""
-    files = [Path(settings.BASE_DIR) / ".env"]
+    files = [ENV_FILE]
     if not os.environ.get("SECRET_KEY"):
         files.append(Path(settings.VAR_DIR) / "secret_key")
     for path in files:
-        if not path.exists():
+        if not path.is_file():
             continue
         about = path.stat()
         # A file of root's is read by its group (docs/install.md), a file of this user's is not.

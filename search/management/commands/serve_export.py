@@ -52,7 +52,7 @@ class Command(BaseCommand):
             done.touch()
         connections.close_all()
         command = [sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"]
-        server = subprocess.Popen(command, cwd=settings.BASE_DIR)
+        server = subprocess.Popen(command, cwd=settings.SITE_DIR)
         try:
             if code := server.wait():
                 raise CommandError(f"The web server ended with exit code {code}.")

@@ -209,6 +209,8 @@ def figures(
 
 def code_version() -> str:
     """The running commit, with `+` for local changes; empty outside a git checkout."""
+    if not (settings.BASE_DIR / ".git").exists():
+        return ""  # an installed package may lie in a folder of somebody else's repository
     command = ["git", "describe", "--always", "--dirty=+", "--abbrev=10"]
     try:
         done = subprocess.run(
