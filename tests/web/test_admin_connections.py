@@ -84,7 +84,7 @@ class TestAdmin:
         assert f"{model} (many languages, with German; licence MIT; 0.47 GB)" in shown
         assert "jina-embeddings-v2-base-de (German; licence Apache-2.0; 0.64 GB)" in shown
         assert "BAAI/bge-small-zh-v1.5 (" not in shown
-        assert "requirements/fastembed.txt" in shown
+        assert "make install EXTRAS=fastembed" in shown
         assert f"?kind=fastembed&model={model}" in shown
         form = page(desk, f"{SPACES}add/?kind=fastembed&model={model}")
         assert re.search(f'name="model" value="{model}"', form)

@@ -39,7 +39,7 @@ def _engine(url: str, _process: int) -> ClientEngine:
     except ImportError as error:
         raise EngineError(
             "QDRANT_URL is set, but Qdrant's client is not installed: "
-            "pip install --require-hashes -r requirements/qdrant.txt"
+            "make install EXTRAS=qdrant (of a wheel: its extra)"
         ) from error
     return ClientEngine.at(url, key=settings.QDRANT_API_KEY, seconds=TIMEOUT)
 
