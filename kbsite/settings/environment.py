@@ -15,15 +15,16 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from kbsite.layout import BASE_DIR as BASE_DIR  # these two are settings as well
-from kbsite.layout import ENV_FILE, RESOURCES_DIR, var_dir
-from kbsite.layout import SITE_DIR as SITE_DIR
+from kbsite import layout
 
+BASE_DIR: Path = layout.BASE_DIR
+RESOURCES_DIR: Path = layout.RESOURCES_DIR
+SITE_DIR: Path = layout.SITE_DIR
 VERSION: str = tomllib.loads((RESOURCES_DIR / "pyproject.toml").read_text())["project"]["version"]
 env = environ.Env()
-environ.Env.read_env(ENV_FILE)
+environ.Env.read_env(layout.ENV_FILE)
 
-VAR_DIR = var_dir()
+VAR_DIR = layout.var_dir()
 
 
 def entries(name: str, default: Mapping[str, Any]) -> dict[str, Any]:

