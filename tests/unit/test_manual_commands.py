@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import configparser
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -124,9 +125,12 @@ def managed(arguments: Sequence[str]) -> None:
 
 def made(arguments: Sequence[str]) -> None:
     """What make would run, read as far as it is Python of ours."""
+    # `make test ARGS=...` hands its ARGS to every make below it.
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
     done = subprocess.run(
-        ["make", "--dry-run", *arguments], cwd=ROOT, text=True, capture_output=True, check=False
-    )
+        ["make", "--dry-run", *arguments],
+        cwd=ROOT, env=environment, text=True, capture_output=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for line in re.findall(r"^\S*python manage\.py (.*)$", done.stdout, re.MULTILINE):
         managed(shlex.split(line))
