@@ -125,8 +125,9 @@ def managed(arguments: Sequence[str]) -> None:
 
 def made(arguments: Sequence[str]) -> None:
     """What make would run, read as far as it is Python of ours."""
-    # `make test ARGS=...` hands its ARGS to every make below it.
-    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    # `make test ARGS=...` hands its variables to every make below it, in these two.
+    unwanted = {"MAKEFLAGS", "ARGS"}
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     done = subprocess.run(
         ["make", "--dry-run", *arguments],
         cwd=ROOT, env=environment, text=True, capture_output=True, check=False,
