@@ -78,7 +78,7 @@ def _reset_redis_breaker() -> None:
 
 
 @pytest.fixture
-def not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def statements_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every statement is compiled anew: the test changes constants of its text."""
     monkeypatch.setattr(statement, "_shapes", Shapes(0))
 

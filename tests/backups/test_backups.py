@@ -63,7 +63,7 @@ def test_a_snapshot_holds_every_row_and_original(
     assert rows(empty) == rows(dumps.parameters())
 
 
-def test_the_next_snapshot_takes_its_place_and_copies_only_what_is_new_or_damaged(
+def test_next_snapshot_copies_only_new_or_damaged_originals(
     library: Collection, folder: Path
 ) -> None:
     back_up(folder)
@@ -117,7 +117,7 @@ def test_a_restore_waits_for_nobody_who_still_uses_the_database(
             restore(folder, empty, elsewhere)
 
 
-def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
+def test_file_purged_during_a_backup_makes_the_backup_start_again(
     library: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, taken = dumps.ExportedSnapshot.originals, []
@@ -248,7 +248,7 @@ def _run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("moment", ["copies", "list"])
-def test_a_killed_backup_leaves_the_former_snapshot_and_the_next_one_goes_on(
+def test_killed_backup_keeps_the_last_snapshot_and_the_next_backup_continues(
     library: Collection, folder: Path, files: Path, moment: str
 ) -> None:
     first = _run(sys.executable, "-c", KILLED, moment, str(folder), FILES_DIR=str(files))
@@ -271,7 +271,7 @@ def test_a_killed_backup_leaves_the_former_snapshot_and_the_next_one_goes_on(
     assert contents(folder).keys() == expected
 
 
-def test_a_full_disk_is_reported_and_the_former_snapshot_stays(
+def test_full_disk_is_reported_and_the_last_snapshot_stays(
     library: Collection, tmp_path: Path, files: Path
 ) -> None:
     disk = tmp_path / "disk"
@@ -289,7 +289,7 @@ def test_a_second_backup_at_once_is_refused(library: Collection, folder: Path) -
         call_command("backup", str(folder))
 
 
-def test_the_checks_and_health_say_how_old_the_last_one_is(
+def test_checks_and_health_report_the_age_of_the_last_backup(
     library: Collection, folder: Path, settings: Any
 ) -> None:
     def warnings() -> set[str]:
@@ -311,7 +311,7 @@ def test_the_checks_and_health_say_how_old_the_last_one_is(
 
 
 @needs("restic")
-def test_restic_encrypts_the_folder_and_gives_it_back(
+def test_restic_encrypts_and_restores_the_backup_folder(
     library: Collection, folder: Path, tmp_path: Path, empty: dict[str, Any],
     elsewhere: FileSystemStorage, files: Path,
 ) -> None:  # fmt: skip

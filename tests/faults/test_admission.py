@@ -78,7 +78,7 @@ def test_other_work_leaves_half_of_the_places_for_searches() -> None:
     run(check)
 
 
-def test_who_would_wait_too_long_is_refused_without_waiting(
+def test_request_that_would_wait_too_long_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """There is an answer each 0.2 s, and 1 s is planned for: with the two places three may wait."""
@@ -126,7 +126,7 @@ def test_a_slow_machine_works_on_fewer_at_once(monkeypatch: pytest.MonkeyPatch) 
     run(check)
 
 
-def test_the_queue_is_bounded_whatever_the_estimate() -> None:
+def test_queue_length_is_bounded_whatever_the_estimate() -> None:
     async def check() -> int:
         gate = Admission(1, patience=math.inf)
         await gate.enter(Rank.SEARCH)
@@ -155,12 +155,12 @@ def test_the_queue_is_bounded_whatever_the_estimate() -> None:
         ("/accounts/2fa/authenticate/", "POST", Rank.STAFF),
     ],
 )  # fmt: skip
-def test_ranks_of_addresses(given: str, method: str, expected: Rank) -> None:
+def test_addresses_have_these_ranks(given: str, method: str, expected: Rank) -> None:
     assert rank_of(view_of(given), method) is expected
 
 
 @pytest.mark.parametrize("given", ["/", "/library/", "/api/v1/search/"])
-def test_the_time_of_searches_is_measured(given: str) -> None:
+def test_only_search_addresses_are_timed(given: str) -> None:
     assert is_search(view_of(given))
     assert not is_search(view_of("/concepts/"))
 
@@ -233,7 +233,7 @@ def _site() -> Site:
 
 
 @pytest.mark.usefixtures("plain")
-def test_beyond_its_threads_the_site_refuses_in_the_shape_of_the_address() -> None:
+def test_busy_site_refuses_in_the_format_of_the_address() -> None:
     async def check() -> dict[str, Any]:
         application = _site()
         busy = [await _asked(application, scope("/")) for _ in range(2)]
@@ -265,7 +265,7 @@ def test_beyond_its_threads_the_site_refuses_in_the_shape_of_the_address() -> No
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_reader_who_leaves_gives_the_place_back_when_the_thread_is_done() -> None:
+def test_place_of_a_disconnected_reader_is_freed_when_its_thread_ends() -> None:
     async def check() -> None:
         application = _site()
         clients = [await _asked(application, scope("/")) for _ in range(2)]
@@ -342,7 +342,7 @@ def test_a_large_body_is_refused_before_it_arrives(path: str) -> None:
     assert b"is larger than this address accepts (2.6 MB)" in body
 
 
-def test_so_is_one_in_chunks_once_it_is_too_large() -> None:
+def test_large_chunked_body_is_refused_as_soon_as_it_is_too_large() -> None:
     status, body, read = post("/api/v1/search/", *[b"x" * 1_000_000] * 9)
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")
     assert read <= SMALL

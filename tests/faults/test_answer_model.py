@@ -156,7 +156,7 @@ FAILURES: list[tuple[str, Behaviour, Outcome]] = [
 @pytest.mark.parametrize(
     ("behaviour", "outcome"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
 )
-def test_a_failure_is_clear_and_keeps_what_came(
+def test_failed_call_has_an_error_code_and_keeps_the_text_so_far(
     chat: FakeChat, behaviour: Behaviour, outcome: Outcome
 ) -> None:
     """Issue 12, faults. One request: nothing that may have cost something is repeated."""
@@ -198,7 +198,7 @@ THERE = says("There.", usage=(10, 2))
         pytest.param([dropped(), THERE], "cut", 1, id="the server took it"),
     ],
 )
-def test_what_costs_nothing_is_retried_and_nothing_else(
+def test_only_calls_that_cost_nothing_are_retried(
     chat: FakeChat, script: list[Behaviour], code: str, requests: int
 ) -> None:
     chat.then(*script)
@@ -223,7 +223,7 @@ def test_a_call_that_cannot_be_recorded_is_not_made(
     assert chat.requests == []
 
 
-def test_nobody_is_there(chat: FakeChat, settings: Any) -> None:
+def test_unreachable_server_costs_nothing(chat: FakeChat, settings: Any) -> None:
     settings.ANSWER_BASE_URL = "http://127.0.0.1:1/v1"
 
     assert asked().code == "not_reached"
@@ -231,7 +231,7 @@ def test_nobody_is_there(chat: FakeChat, settings: Any) -> None:
     assert the_call().cost == 0
 
 
-def test_a_server_that_accepts_no_connection(
+def test_server_that_accepts_no_connection_costs_nothing(
     chat: FakeChat, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its queue is full, as behind a firewall that drops packets: nothing can have been charged."""
@@ -302,7 +302,7 @@ def test_a_model_that_never_stops_thinking_has_not_answered(chat: FakeChat) -> N
 
 
 @pytest.mark.parametrize("text", ["<", "<thin", " <thinking aloud> is a tag", "</think>a"])
-def test_other_tags_are_text(chat: FakeChat, text: str) -> None:
+def test_unknown_tags_are_kept_as_text(chat: FakeChat, text: str) -> None:
     chat.then(says(*text))
 
     assert asked() == Outcome(text)
@@ -320,7 +320,9 @@ def test_a_parameter_that_the_server_refuses_is_left_out(chat: FakeChat, paramet
         assert chat.requests[1]["max_completion_tokens"] == 1000
 
 
-def test_a_server_that_does_not_say_what_it_refuses(chat: FakeChat) -> None:
+def test_server_that_names_no_refused_parameter_is_asked_without_stream_options(
+    chat: FakeChat,
+) -> None:
     """The oldest servers know no `stream_options`."""
     chat.then(status(422, message="Extra inputs are not permitted"), says("Fine."))
 
@@ -329,7 +331,7 @@ def test_a_server_that_does_not_say_what_it_refuses(chat: FakeChat) -> None:
     assert ["stream_options" in each for each in chat.requests] == [True, False]
 
 
-def test_a_whole_reply_in_json(chat: FakeChat) -> None:
+def test_whole_reply_in_json_is_read(chat: FakeChat) -> None:
     chat.then(says('{"searches": ', '["pool"]}', usage=(9, 4)))
     model = the_model()
 
@@ -359,12 +361,12 @@ def test_the_usage_of_calls_that_run_at_once_adds_up(chat: FakeChat) -> None:
 
 
 class TestWhichModel:
-    def test_the_profile_names_it(self, chat: FakeChat) -> None:
+    def test_model_of_the_profile_is_used(self, chat: FakeChat) -> None:
         asked(AnswerParameters(model="special", **PATIENT))
         assert chat.requests[0]["model"] == "special"
         assert chat.model_lists == 0
 
-    def test_the_servers_first_that_writes_text(self, chat: FakeChat, settings: Any) -> None:
+    def test_first_text_model_of_the_server_is_used(self, chat: FakeChat, settings: Any) -> None:
         """The server is asked once per process."""
         settings.ANSWER_MODEL = ""
         chat.models = ("text-embedding-3", "BAAI/bge-m3", "bge-reranker-v2", "qwen3-8b", "other")
@@ -376,7 +378,7 @@ class TestWhichModel:
         assert chat.model_lists == 1
 
     @pytest.mark.parametrize("models", [("text-embedding-3",), (), None])
-    def test_a_server_without_one(
+    def test_server_without_a_text_model_is_an_error(
         self, chat: FakeChat, settings: Any, models: tuple[str, ...] | None
     ) -> None:
         settings.ANSWER_MODEL = ""
@@ -390,12 +392,12 @@ class TestWhichModel:
         assert chat.model_lists == 1  # not asked again for every question
         assert not ModelCall.objects.exists()
 
-    def test_openai_is_not_asked(self, settings: Any) -> None:
+    def test_openai_is_not_asked_for_its_models(self, settings: Any) -> None:
         settings.ANSWERS_GENERATED, settings.ANSWER_API_KEY = True, "key"
         settings.ANSWER_BASE_URL = settings.ANSWER_MODEL = ""
         assert the_model().name == servers.OPENAI_MODEL
 
-    def test_none_is_wanted(self, chat: FakeChat, settings: Any) -> None:
+    def test_generation_switched_off_means_no_model(self, chat: FakeChat, settings: Any) -> None:
         settings.ANSWERS_GENERATED = False
         assert model_for(AnswerParameters(), Payer()) is None
 

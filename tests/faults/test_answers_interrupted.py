@@ -149,7 +149,7 @@ def test_follow_ups_of_a_silent_model_hold_no_thread_of_the_site(
     assert async_to_sync(run)() == 200
 
 
-def test_a_row_that_is_being_stored_is_stopped_with_its_task(
+def test_answer_row_stored_late_still_becomes_stopped(
     chat: FakeChat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the web server's pool the first statement and the last run in two threads."""
@@ -201,7 +201,7 @@ answer(replace(asked, parameters=parameters))
 """
 
 
-def test_a_worker_killed_in_mid_answer_leaves_a_row_that_says_so(chat: FakeChat) -> None:
+def test_answer_of_a_killed_worker_is_marked_as_interrupted(chat: FakeChat) -> None:
     chat.then(stalls(TRUE))
     variables = environment(
         DJANGO_SETTINGS_MODULE="kbsite.settings",
@@ -226,7 +226,7 @@ def test_a_worker_killed_in_mid_answer_leaves_a_row_that_says_so(chat: FakeChat)
     assert (row.state, row.error, row.text) == ("failed", "interrupted", "")
 
 
-def test_fifty_askers_of_a_slow_provider(chat: FakeChat) -> None:
+def test_fifty_askers_of_a_slow_provider_hold_few_connections(chat: FakeChat) -> None:
     """Each in a thread of its own, as under ASGI: no stream that waits holds a connection."""
     gate = threading.Event()
     chat.then(*[gated(gate)] * ASKERS)

@@ -195,7 +195,7 @@ def test_a_file_is_sent_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_body_is_made_in_one_thread() -> None:
+def test_response_body_is_produced_in_one_thread() -> None:
     """Its transaction belongs to a connection, and that to a thread."""
     status, parts = asyncio.run(response(site(Pages()), scope("/body/")))
     assert (status, b"".join(parts)) == (200, b"012345678")
@@ -204,7 +204,7 @@ def test_a_body_is_made_in_one_thread() -> None:
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_body_is_closed_in_its_thread_when_the_reader_leaves() -> None:
+def test_response_body_is_closed_in_its_thread_when_the_reader_disconnects() -> None:
     async def run() -> None:
         client = ApplicationCommunicator(site(Pages()), scope("/body/"))
         await client.send_input({"type": "http.request", "body": b""})
@@ -229,7 +229,7 @@ def test_an_error_in_a_body_cuts_the_download() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_collection_is_exported(
+def test_collection_export_is_streamed(
     servers: Any, administrator: User, settings: Any, tmp_path: Path
 ) -> None:
     """Whole, although its snapshot is a transaction that lasts from part to part."""
@@ -306,7 +306,7 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
     assert "GET /api/v1/search/ 499 " in log.read_text()
 
 
-def test_a_process_loads_before_it_takes_requests_but_not_for_ever() -> None:
+def test_warm_up_of_a_process_has_a_time_limit() -> None:
     code = """
 import time, kbsite.gunicorn as site
 done = []

@@ -63,7 +63,7 @@ def replace(document: Document) -> object:
 @pytest.mark.parametrize(
     ("deed", "left"), [(replace, 1), (delete, 0), (purge, 0), (delete_collection, 0)]
 )
-def test_a_document_changed_in_the_middle_of_the_work_on_it(
+def test_document_changed_during_processing_loses_the_old_work(
     state: State, deed: Deed, left: int
 ) -> None:
     """The worker stops quietly, and what it did for nothing is gone."""
@@ -83,7 +83,7 @@ def test_a_document_changed_in_the_middle_of_the_work_on_it(
     assert_nothing_lost_or_doubled(documents=left)
 
 
-def test_a_document_deleted_and_restored_while_a_worker_is_at_it_goes_on() -> None:
+def test_document_deleted_and_restored_during_processing_becomes_ready() -> None:
     receipt = upload(make_collection(), NOTE)
     version, document = receipt.version, receipt.document
     with ThreadPoolExecutor(1) as pool, hold(version, State.PARSING):
@@ -97,7 +97,7 @@ def test_a_document_deleted_and_restored_while_a_worker_is_at_it_goes_on() -> No
     assert_nothing_lost_or_doubled(documents=1)
 
 
-def test_a_document_purged_between_its_last_vector_and_the_swap(
+def test_document_purged_before_the_swap_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     receipt = upload(make_collection(), NOTE)
@@ -114,7 +114,9 @@ def test_a_document_purged_between_its_last_vector_and_the_swap(
     assert_nothing_lost_or_doubled(documents=0)
 
 
-def test_a_document_purged_when_its_file_was_just_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_purged_after_its_file_was_read_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     receipt = upload(make_collection(), NOTE)
     read = processing_steps.open_file
 
@@ -128,7 +130,7 @@ def test_a_document_purged_when_its_file_was_just_read(monkeypatch: pytest.Monke
     assert_nothing_lost_or_doubled(documents=0)
 
 
-def test_a_hand_edit_made_while_its_document_is_processed_again_is_kept() -> None:
+def test_hand_edit_made_during_reprocessing_is_kept() -> None:
     document = make_document(make_collection(), NOTE)
     newer = again(document)
     with ThreadPoolExecutor(1) as pool, hold(newer, State.PARSING):
@@ -143,7 +145,7 @@ def test_a_hand_edit_made_while_its_document_is_processed_again_is_kept() -> Non
     assert_nothing_lost_or_doubled(documents=1)
 
 
-def test_a_hand_edit_and_the_swap_at_the_same_moment() -> None:
+def test_simultaneous_hand_edit_and_swap_keep_the_edit() -> None:
     """Whichever comes first, an edit that was taken is on the passage that search reads."""
     document = make_document(make_collection(), NOTE)
     taken = "green"
@@ -162,7 +164,7 @@ def test_a_hand_edit_and_the_swap_at_the_same_moment() -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["collection", "document"])
-def test_a_place_taken_at_the_moment_of_the_return_to_it(whole: bool) -> None:
+def test_restore_is_refused_if_its_place_is_taken_at_the_same_moment(whole: bool) -> None:
     """Each looks whether the place is free, and then takes it: the database lets one of them."""
     document = upload(make_collection(name="Beams"), NOTE).document
     if whole:
@@ -210,7 +212,7 @@ def edit(document: Document, colour: str) -> bool:
         return False
 
 
-def test_weights_computed_again_give_way_to_who_holds_a_passage_and_needs_another() -> None:
+def test_reweighing_yields_to_a_transaction_that_locks_passages() -> None:
     """Postgres would end one of the two, and it may be the person's."""
     chunks = make_document(make_collection(), NOTE).chunks.order_by("pk")
     first, *_, last = chunks

@@ -132,7 +132,7 @@ def test_first_start_ends_with_results(first: tuple[int, str], var_dir: Path) ->
     assert running(var_dir / "run") is None
 
 
-def test_password_is_kept_nowhere(first: tuple[int, str], var_dir: Path) -> None:
+def test_password_is_stored_in_no_file(first: tuple[int, str], var_dir: Path) -> None:
     found = re.search(r"password (\S{16})\n", first[1])
     assert found
     own = [path for path in var_dir.rglob("*") if path.is_file() and "postgres" not in path.parts]
@@ -246,7 +246,7 @@ def test_database_of_another_version_is_refused_in_one_sentence(
     assert "Traceback" not in refused.printed
 
 
-def test_a_bad_value_in_env_does_not_keep_the_site_from_stopping(tmp_path: Path) -> None:
+def test_site_stops_despite_a_bad_value_in_env(tmp_path: Path) -> None:
     servers = EmbeddedServers(tmp_path / "var", durable=False)
     servers.start(postgres=False)
     settings = tmp_path / ".env"
@@ -277,7 +277,7 @@ def refusal(code: int) -> urllib.error.HTTPError:
     return urllib.error.HTTPError("http://here", code, "", Message(), io.BytesIO(b"No such"))
 
 
-def test_closed_documents_and_a_busy_machine_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_searches_continue_after_refused_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "_opener", Site({"results": []}, refusal(400), refusal(503)))
     first, second, third = examples.run("http://here", examples.SAMPLES, heard)
     assert first == "The search for “Tell me about Region D40” returned no results."
@@ -314,7 +314,7 @@ def archive(folder: Path, *paths: str) -> Path:
     return path
 
 
-def test_manual_without_release_notes_and_layout(tmp_path: Path) -> None:
+def test_manual_is_read_without_release_notes_and_layout(tmp_path: Path) -> None:
     archive(
         tmp_path,
         "django/docs/ref/models/querysets.txt",
@@ -335,7 +335,7 @@ def test_manual_without_release_notes_and_layout(tmp_path: Path) -> None:
     assert found[2].content == b"django/docs/ref/models/querysets.txt"
 
 
-def test_damaged_archive_is_removed_and_said(tmp_path: Path) -> None:
+def test_damaged_archive_is_removed_and_reported(tmp_path: Path) -> None:
     path = archive(tmp_path, "django/docs/index.txt")
     path.write_bytes(path.read_bytes()[:60])
 
@@ -344,7 +344,7 @@ def test_damaged_archive_is_removed_and_said(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_no_network_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_network_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

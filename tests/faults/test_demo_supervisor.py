@@ -196,7 +196,7 @@ def test_stubborn_program_and_its_child_are_killed(
     eventually(lambda: all(dead(process.pid) for process in family))
 
 
-def test_one_supervisor_at_a_time(tmp_path: Path) -> None:
+def test_second_supervisor_is_refused(tmp_path: Path) -> None:
     other = another_supervisor(tmp_path)
     try:
         with (
@@ -223,7 +223,7 @@ def test_stop_ends_the_supervisor_and_its_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["next start", "stop"])
-def test_what_a_killed_supervisor_left_is_ended(tmp_path: Path, by: str) -> None:
+def test_orphans_of_a_killed_supervisor_are_ended(tmp_path: Path, by: str) -> None:
     other = another_supervisor(tmp_path)
     known = running(tmp_path)
     assert known is not None

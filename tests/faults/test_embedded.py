@@ -155,7 +155,9 @@ def without_sockets(servers: EmbeddedServers) -> None:
 
 
 @pytest.mark.parametrize("end", [stopped, killed, without_sockets])
-def test_data_outlives(servers: EmbeddedServers, end: Callable[[EmbeddedServers], None]) -> None:
+def test_data_survives_the_end_of_the_servers(
+    servers: EmbeddedServers, end: Callable[[EmbeddedServers], None]
+) -> None:
     servers = replace(servers, durable=True)
     servers.start()
     ask(servers, "CREATE TABLE kept AS SELECT 42 AS n")

@@ -143,7 +143,7 @@ def test_root_starts_postgres_without_being_root(open_dir: Path) -> None:
 
 @ONLY_ROOT
 @pytest.mark.parametrize("uid", [65534, 54321], ids=["nobody", "a user without a name"])
-def test_plain_user(open_dir: Path, uid: int) -> None:
+def test_plain_user_starts_the_servers(open_dir: Path, uid: int) -> None:
     var = open_dir / "with space"
     var.mkdir()
     if is_open_to_all(postgres_program()):
@@ -203,7 +203,7 @@ def is_open_to_all(path: Path) -> bool:
 
 
 @ONLY_ROOT
-def test_root_with_neither_way_is_told_what_to_do(tmp_path: Path) -> None:
+def test_root_without_namespaces_and_setpriv_gets_advice(tmp_path: Path) -> None:
     path = path_without("unshare", tmp_path / "bin")
     (tmp_path / "bin" / "setpriv").unlink()
     done = run(tmp_path / "var", PATH=path)
@@ -321,7 +321,7 @@ def test_start_status_stop(driven: EmbeddedServers) -> None:
     assert after.stdout == stopped.stdout == before.stdout
 
 
-def test_external_servers_are_named_and_left_alone(driven: EmbeddedServers) -> None:
+def test_external_servers_are_listed_and_not_started(driven: EmbeddedServers) -> None:
     none = services(driven, "start", embedded="none")
     assert none.returncode == 0
     assert "Postgres is external (DATABASE_URL is set)" in none.stdout

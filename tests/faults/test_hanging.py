@@ -62,7 +62,7 @@ def _searched(address: str) -> tuple[int, int]:
     return found.status_code, found.json()["total"]
 
 
-def test_while_postgres_hangs_health_says_so_and_searches_are_refused(
+def test_hanging_postgres_is_reported_by_health_and_refuses_searches(
     site: str, servers: EmbeddedServers
 ) -> None:
     with ThreadPoolExecutor(12) as readers, hanging(servers.postgres.status().pid):
@@ -73,7 +73,7 @@ def test_while_postgres_hangs_health_says_so_and_searches_are_refused(
     assert _recovered(site)
 
 
-def test_while_valkey_hangs_searches_and_uploads_go_on(
+def test_searches_and_uploads_continue_while_valkey_hangs(
     site: str, servers: EmbeddedServers, administrator: User
 ) -> None:
     key = tokens.make(administrator, scopes=["upload"])[1]

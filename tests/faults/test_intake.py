@@ -90,7 +90,7 @@ def small_disk(disk: Path) -> list[str]:
     return prefix if tried.returncode == 0 else []
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     make_collection()
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -179,7 +179,9 @@ def provider(settings: object) -> Iterator[FakeOpenAI]:
         pytest.param(half(), id="half a batch"),
     ],
 )
-def test_a_bad_answer_costs_time_only(provider: FakeOpenAI, behaviour: Behaviour) -> None:
+def test_bad_reply_of_a_provider_only_delays_a_document(
+    provider: FakeOpenAI, behaviour: Behaviour
+) -> None:
     collection = make_collection()
     make_document(collection, FIRST, file_name="a.md")
     provider.then(behaviour)
@@ -201,7 +203,7 @@ def test_a_bad_answer_costs_time_only(provider: FakeOpenAI, behaviour: Behaviour
         assert math.fsum(x * x for x in held.vector) == approx(1, abs=0.01)
 
 
-def test_a_provider_that_asks_for_patience_gets_it(provider: FakeOpenAI) -> None:
+def test_retry_after_of_a_provider_is_respected(provider: FakeOpenAI) -> None:
     make_document(make_collection(), FIRST, file_name="a.md")
     provider.then(status(429, retry_after="120"))
     asked = len(provider.requests)
@@ -251,7 +253,7 @@ def over() -> bool:
     return Import.objects.filter(state=Import.State.DONE).exists()
 
 
-def test_an_import_killed_with_its_worker_goes_on_where_it_was() -> None:
+def test_import_of_a_killed_worker_continues_where_it_was() -> None:
     of = start(60)
     with held_bytes("# Page 40\n\nText."), worker() as first:
         wait_for(lambda: taken() >= 8)

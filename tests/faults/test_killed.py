@@ -50,7 +50,7 @@ UNDER_WAY = [State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING]
 
 
 @pytest.mark.parametrize("state", UNDER_WAY)
-def test_a_worker_killed_in_any_state_costs_time_only(state: State) -> None:
+def test_worker_killed_in_any_state_only_delays_a_document(state: State) -> None:
     version = upload(make_collection(), NOTE).version
     with hold(version, state), worker() as doomed:
         if state == State.QUEUED:
@@ -62,7 +62,7 @@ def test_a_worker_killed_in_any_state_costs_time_only(state: State) -> None:
     assert_nothing_lost_or_doubled(documents=1)
 
 
-def test_a_worker_killed_in_the_middle_of_embedding_keeps_what_is_done() -> None:
+def test_worker_killed_during_embedding_keeps_the_finished_vectors() -> None:
     version = upload(make_collection(), LONG, file_name="long.md").version
     with hold(version, SWAP), worker() as doomed:  # however fast it embeds, it does not end
         wait_for(ChunkEmbedding.objects.exists)
@@ -87,7 +87,7 @@ def test_a_worker_killed_during_the_swap_leaves_the_old_version_searched() -> No
 
 
 @pytest.mark.parametrize("pool", ["0", "10"], ids=["plain connections", "pooled connections"])
-def test_postgres_killed_during_the_swap(servers: EmbeddedServers, pool: str) -> None:
+def test_swap_is_repeated_after_postgres_was_killed(servers: EmbeddedServers, pool: str) -> None:
     old = make_document(make_collection(), NOTE)
     newer = again(old)
     with worker(DATABASE_POOL=pool):
@@ -105,7 +105,7 @@ def test_postgres_killed_during_the_swap(servers: EmbeddedServers, pool: str) ->
 
 
 @pytest.mark.parametrize("with_its_data", [True, False])
-def test_the_broker_killed_while_tasks_are_queued(
+def test_queued_tasks_survive_a_killed_broker(
     servers: EmbeddedServers, with_its_data: bool
 ) -> None:
     collection = make_collection()
@@ -119,7 +119,7 @@ def test_the_broker_killed_while_tasks_are_queued(
     assert_nothing_lost_or_doubled(documents=5)
 
 
-def test_the_broker_killed_under_a_worker(servers: EmbeddedServers) -> None:
+def test_worker_survives_a_killed_broker(servers: EmbeddedServers) -> None:
     collection = make_collection()
     version = upload(collection, NOTE).version
     with worker():
@@ -137,7 +137,7 @@ def test_the_broker_killed_under_a_worker(servers: EmbeddedServers) -> None:
 
 
 @pytest.mark.parametrize("victims", [parsers_of, fork_servers_of])
-def test_a_parser_killed_fails_its_document_and_no_other(
+def test_killed_parser_fails_only_its_document(
     victims: Callable[[Process], list[psutil.Process]],
 ) -> None:
     collection = make_collection()
@@ -164,7 +164,7 @@ def test_a_parser_killed_fails_its_document_and_no_other(
     assert_nothing_lost_or_doubled(documents=3)
 
 
-def test_a_worker_killed_between_the_parts_of_an_archive_doubles_none() -> None:
+def test_worker_killed_between_archive_members_doubles_no_member() -> None:
     texts = [f"# Part {number}\n\nText of part {number}." for number in range(5)]
     whole = upload(make_collection(), archive_of(texts), file_name="all.zip").version
     with held_bytes(texts[2]), worker() as doomed:
@@ -192,7 +192,7 @@ def archive_of(texts: list[str]) -> bytes:
     return packed.getvalue()
 
 
-def test_a_worker_killed_while_it_erases_a_collection_is_followed_by_another() -> None:
+def test_erasure_of_a_collection_continues_after_a_killed_worker() -> None:
     archive = make_collection("Archive")
     make_long_document(archive, NOTE_OF_SHIPS, 2_500)
     other = make_document(make_collection("Log"), NOTE)

@@ -76,7 +76,7 @@ def _received(connection: socket.socket) -> bytes:
     return received
 
 
-def test_the_bare_site_under_slow_large_and_many_requests(
+def test_site_without_a_proxy_survives_slow_large_and_many_requests(
     site: str, administrator: User, client: Any, settings: Any
 ) -> None:
     """One server for all of them: it takes some seconds to start."""

@@ -171,7 +171,7 @@ def note(collection: Collection, number: int) -> Document:
     return document
 
 
-def test_the_model_is_changed_under_search_load(
+def test_embedding_model_is_changed_under_search_load(
     old: FakeOpenAI, new: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backfill, "SEARCHES_END", timedelta(seconds=3))

@@ -49,7 +49,7 @@ pytestmark = [
 ]
 
 
-def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(servers: EmbeddedServers) -> None:
+def test_sweep_finds_uploads_made_without_a_broker(servers: EmbeddedServers) -> None:
     collection = make_collection()
     servers.valkey.stop()
     try:
@@ -133,7 +133,7 @@ def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:
     assert_nothing_lost_or_doubled()
 
 
-def test_a_lost_file_fails_with_words() -> None:
+def test_lost_file_fails_its_document_with_a_reason() -> None:
     version = upload(make_collection(), NOTE).version
     version.file.storage.delete(str(version.file.name))
     processing_steps.advance(version.pk)
@@ -219,7 +219,7 @@ def test_readers_notice_nothing_when_the_web_server_gets_new_code() -> None:
     assert len(outcomes) >= 20
 
 
-def test_a_worker_that_is_stopped_finishes_its_document_and_another_does_the_rest() -> None:
+def test_stopped_worker_finishes_its_document_and_the_next_takes_the_rest() -> None:
     """`systemctl restart` sends SIGTERM to the worker's first process, and waits."""
     collection = make_collection()
     with worker(1) as old:

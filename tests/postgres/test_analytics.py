@@ -24,7 +24,7 @@ NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 class TestFigures:
-    def test_by_hand(self, django_assert_num_queries: Any) -> None:
+    def test_figures_match_a_count_by_hand(self, django_assert_num_queries: Any) -> None:
         times = (10, 20, 30, 40, 100)
         events = [make_event(f"question {n}", milliseconds=ms) for n, ms in enumerate(times)]
         for event, place in zip(events, (1, 2), strict=False):
@@ -55,7 +55,7 @@ def long_ago(days: float) -> datetime:
 
 
 class TestForgetting:
-    def test_after_a_month_nobody_is_known(self, reader: User) -> None:
+    def test_visitors_are_anonymised_after_a_month(self, reader: User) -> None:
         old = make_event("my own illness", at=long_ago(31), user=reader)
         new = make_event("my own illness", at=long_ago(29), user=reader)
 
@@ -66,7 +66,7 @@ class TestForgetting:
         assert old.anonymised
         assert (new.user, new.visitor, new.query) == (reader, "ann", "my own illness")
 
-    def test_words_that_many_use_stay(self) -> None:
+    def test_frequent_queries_keep_their_words(self) -> None:
         for visitor in ("ann", "bob", "cleo"):
             make_event("opening hours", at=long_ago(31), visitor=visitor)
         retention.forget()
@@ -78,13 +78,13 @@ class TestForgetting:
         assert late.query == "Opening hours"
         assert set(SearchEvent.objects.values_list("visitor", flat=True)) == {""}
 
-    def test_one_who_asks_often_is_not_many(self) -> None:
+    def test_repeated_queries_of_one_visitor_lose_their_words(self) -> None:
         for _ in range(5):
             make_event("my own illness", at=long_ago(31))
         retention.forget()
         assert set(SearchEvent.objects.values_list("query", flat=True)) == {""}
 
-    def test_in_the_end_the_search_is_gone(self) -> None:
+    def test_searches_are_deleted_after_their_retention(self) -> None:
         say(make_event("old", at=long_ago(181)), "click")
         kept = make_event("less old", at=long_ago(179))
         retention.forget()
@@ -92,7 +92,7 @@ class TestForgetting:
         assert list(SearchEvent.objects.all()) == [kept]
         assert not Interaction.objects.exists()
 
-    def test_gaps_forget_as_well(self, administrator: User) -> None:
+    def test_gaps_lose_old_wordings(self, administrator: User) -> None:
         make_event("my own illness", total=0, at=long_ago(31))
         for visitor in ("ann", "bob", "cleo"):
             make_event("parental leave", total=0, at=long_ago(31), visitor=visitor)
@@ -130,7 +130,7 @@ def make_night(
 
 
 class TestNights:
-    def test_one_run_a_night_at_its_hour(self, settings: Any) -> None:
+    def test_nightly_run_starts_once_at_its_hour(self, settings: Any) -> None:
         settings.NIGHTLY_RUN_AT = "03:30"
         GoldenQuery.objects.create(text="who steers the ship")
         early, late = NOON.replace(hour=3), NOON.replace(hour=4)
@@ -149,13 +149,15 @@ class TestNights:
         [("", 4, True), ("03:30", 11, True), ("03:30", 4, False)],
         ids=["switched off", "missed by hours", "nothing to measure"],
     )
-    def test_none(self, settings: Any, at: str, hour: int, golden: bool) -> None:
+    def test_nightly_run_needs_an_hour_and_golden_queries(
+        self, settings: Any, at: str, hour: int, golden: bool
+    ) -> None:
         settings.NIGHTLY_RUN_AT = at
         if golden:
             GoldenQuery.objects.create(text="who steers the ship")
         assert nightly.run_if_due(now=NOON.replace(hour=hour)) is None
 
-    def test_a_fall_is_told_with_its_queries(self) -> None:
+    def test_quality_alert_lists_the_worst_queries(self) -> None:
         make_night("2026-03-08", {"pump": 0.9, "anchor": 0.8, "sail": 0.5}, verdict="good")
         # .1 + .3 - .04 over three queries: a fall of .12.
         make_night("2026-03-09", {"pump": 0.8, "anchor": 0.5, "sail": 0.54})
@@ -168,7 +170,7 @@ class TestNights:
         assert [row["query"] for row in alert.findings["queries"]] == ["anchor", "pump"]
         assert "0.800 -> 0.500  anchor" in nightly.text_of(alert)
 
-    def test_only_what_both_nights_asked_is_compared(self) -> None:
+    def test_only_queries_of_both_nights_are_compared(self) -> None:
         make_night("2026-03-08", {"pump": 0.9, "gone": 1.0}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9, "new": 0.0})
         nightly.judge()
@@ -176,14 +178,14 @@ class TestNights:
         assert QualityRun.objects.get(date="2026-03-09").status == "good"
         assert not Alert.objects.exists()
 
-    def test_a_lost_first_place_alone_is_told(self) -> None:
+    def test_lost_first_place_raises_an_alert(self) -> None:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9}, first="b")
         nightly.judge()
 
         assert Alert.objects.get().findings["no_longer_first"] == ["pump"]
 
-    def test_the_same_fall_is_told_once_and_a_further_one_again(self) -> None:
+    def test_same_fall_alerts_once_and_a_further_fall_again(self) -> None:
         make_night("2026-03-07", {"pump": 0.9}, verdict="good")
         for date, value in (("08", 0.8), ("09", 0.8), ("10", 0.7), ("11", 0.9), ("12", 0.8)):
             make_night(f"2026-03-{date}", {"pump": value})
@@ -192,7 +194,7 @@ class TestNights:
         told = [alert.findings["date"] for alert in Alert.objects.order_by("pk")]
         assert told == ["2026-03-08", "2026-03-10", "2026-03-12"]
 
-    def test_a_small_fall_and_a_failed_run_are_none(self) -> None:
+    def test_small_fall_and_failed_run_raise_no_alert(self) -> None:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.881})
         failed = make_night("2026-03-10", {"pump": 0.0})
@@ -212,7 +214,7 @@ class TestAlerts:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.4})
 
-    def test_is_logged_and_mailed_once(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_alert_is_logged_and_mailed_once(self, caplog: pytest.LogCaptureFixture) -> None:
         nightly.judge()
         assert nightly.deliver() == 1
         (sent,) = mail.outbox
@@ -235,7 +237,7 @@ class TestAlerts:
         assert Alert.objects.get().error == ""
         assert len(mail.outbox) == 1
 
-    def test_a_server_that_never_answers_is_given_up_in_the_end(
+    def test_unreachable_mail_server_is_given_up_after_the_last_attempt(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         nightly.judge()

@@ -51,7 +51,7 @@ def ids(found: Context) -> set[int]:
 
 
 class TestLibrary:
-    def test_a_passage_names_its_place(self, library: SimpleNamespace) -> None:
+    def test_passage_has_its_title_headings_and_page(self, library: SimpleNamespace) -> None:
         """S5-15: what the prompt and a citation need."""
         hits = hits_of("connection timeout")
         found = context_of_all([hits], viewer=None, parameters=AnswerParameters())
@@ -67,7 +67,7 @@ class TestLibrary:
         assert best.collection == "Handbook"
         assert found.tokens <= found.budget == 5000
 
-    def test_one_query_without_room_to_grow_and_two_with(
+    def test_context_takes_one_query_and_two_with_expansion(
         self, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         hits = hits_of("what happened on day 40")
@@ -82,7 +82,7 @@ class TestLibrary:
                 budget=5000
             )
 
-    def test_what_the_viewer_may_not_read_is_not_in_it(
+    def test_context_has_no_passage_the_viewer_may_not_read(
         self, library: SimpleNamespace, member: User
     ) -> None:
         """S5-25: even for hits of somebody else's search."""
@@ -92,7 +92,7 @@ class TestLibrary:
         assert ids(context_of_all([hits], viewer=member, parameters=AnswerParameters())) & chunks
         assert not ids(context_of_all([hits], viewer=None, parameters=AnswerParameters())) & chunks
 
-    def test_it_reads_the_first_candidates_only(self, library: SimpleNamespace) -> None:
+    def test_context_uses_the_first_candidates_only(self, library: SimpleNamespace) -> None:
         """S5-11."""
         hits = hits_of("watch changed at noon")
         first = {hit.chunk_id for hit in hits[:3]}
@@ -100,7 +100,7 @@ class TestLibrary:
 
 
 class TestRepeats:
-    def test_copies_are_in_it_once(self, repeats: SimpleNamespace) -> None:
+    def test_context_has_each_copy_once(self, repeats: SimpleNamespace) -> None:
         """S5-12."""
         found = context("handover of a shift", expand=False)
 

@@ -79,7 +79,7 @@ def test_an_answer_quotes_its_sources_exactly() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_deleted_while_the_model_writes(
+def test_source_or_thread_deleted_during_writing_withholds_the_answer(
     monkeypatch: pytest.MonkeyPatch, reader: User
 ) -> None:
     """A document: the answer is stored without text, and withheld. A thread: nothing is."""
@@ -123,7 +123,7 @@ def test_a_reader_who_leaves_stops_the_model(
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_cancelled_task_records_its_answer(
+def test_cancelled_task_stores_its_answer_as_stopped(
     library: Document, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     """Also if it is cancelled again while it records."""
@@ -160,7 +160,7 @@ def test_a_cancelled_task_records_its_answer(
     assert Answer.objects.get().text.strip() == TRUE
 
 
-def test_who_leaves_before_the_first_event_leaves_nothing_running(
+def test_reader_leaving_before_the_first_event_stops_everything(
     library: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = use(monkeypatch, TRUE)
@@ -193,7 +193,7 @@ def hide(collection: Collection) -> None:
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_a_document_made_private_while_the_model_writes(
+def test_answer_is_withheld_if_its_source_becomes_private_during_writing(
     library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, failing: bool
 ) -> None:
     """The end is withheld, and so is the stored answer, whatever became of it."""
@@ -207,7 +207,7 @@ def test_a_document_made_private_while_the_model_writes(
 
 
 @pytest.mark.parametrize(("mode", "purpose"), [(Mode.AUTO, "rewrite"), (Mode.THINKING, "split")])
-def test_a_document_made_private_while_searches_are_planned(
+def test_answer_is_withheld_if_its_source_becomes_private_during_planning(
     library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, mode: Mode, purpose: str
 ) -> None:
     """The model is not sent what the asker may no longer read."""
@@ -219,7 +219,7 @@ def test_a_document_made_private_while_searches_are_planned(
     assert (answer.state, answer.context.passages) == (State.REFUSED, ())
 
 
-def test_a_document_made_private_before_the_repair(
+def test_answer_is_withheld_if_its_source_becomes_private_before_the_repair(
     library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
 ) -> None:
     false, hides = "It takes 47 hours [1].", lambda: hide(library.collection)
@@ -229,7 +229,7 @@ def test_a_document_made_private_before_the_repair(
     assert answer.withheld
 
 
-def test_a_document_made_private_between_asking_and_reading(
+def test_answer_is_withheld_if_its_source_becomes_private_before_reading(
     library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
 ) -> None:
     use(monkeypatch, TRUE)
@@ -246,7 +246,7 @@ def test_a_document_made_private_between_asking_and_reading(
     assert_withheld(answer.id, reader)
 
 
-def test_a_document_in_the_bin_or_gone_withholds(
+def test_answer_is_withheld_if_its_source_is_deleted(
     library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
 ) -> None:
     use(monkeypatch, TRUE)
@@ -287,7 +287,7 @@ def test_only_the_asker_reads_an_answer(
     assert recording.readable("no-uuid", reader) is None
 
 
-def test_the_queries_of_an_instant_answer(
+def test_instant_answer_takes_this_number_of_queries(
     library: Document, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     monkeypatch.setattr(answering, "model_for", lambda *_: None)

@@ -123,7 +123,7 @@ def steps(answer: Answered) -> list[str]:
     return [step.name for step in answer.steps]
 
 
-def test_instant_is_one_search_and_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_instant_mode_makes_one_search_and_one_model_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """S4-13, S5-16: sources first, the sentences checked as they complete, one row."""
     pieces = [
         "Set the timeout ",
@@ -215,7 +215,7 @@ def test_the_budget_is_of_the_models_tokens_and_half_for_a_lookup(
     assert sum(each.tokens for each in more.context.passages) > 100
 
 
-def test_auto_answers_again_if_the_answer_is_worth_little(
+def test_auto_answers_again_after_an_answer_of_low_confidence(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
 ) -> None:
     """S4-15 to S4-17: .4 x .6 is below .3; the second answer replaces the first."""
@@ -231,7 +231,7 @@ def test_auto_answers_again_if_the_answer_is_worth_little(
 
 
 @pytest.mark.parametrize("second", [[FALSE], [AWAY], ["The timeout is", AWAY], [REFUSAL]])
-def test_the_first_answer_comes_back_if_the_second_is_not_worth_more(
+def test_auto_keeps_the_first_answer_if_the_second_is_no_better(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], second: list[Any]
 ) -> None:
     confidences |= {QUESTION: 0.4, "pool size": 0.1}
@@ -252,7 +252,7 @@ def test_auto_tries_again_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("text", "stays"), [("Set the timeout", False), (f"{TRUE} And the", True)])
-def test_an_answer_that_was_cut_at_its_longest_is_not_paid_again(
+def test_truncated_answer_is_not_generated_again(
     monkeypatch: pytest.MonkeyPatch, text: str, stays: bool
 ) -> None:
     """An endless stream would be cut the second time, too; whole sentences stay, with a note."""
@@ -309,7 +309,7 @@ def test_thinking_searches_in_parts_and_repairs(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("reply", [AWAY, f"{FALSE} {FALSE}", "", REFUSAL])
-def test_a_repair_that_is_no_better_is_dropped(
+def test_repair_without_improvement_is_dropped(
     monkeypatch: pytest.MonkeyPatch, reply: str | Exception
 ) -> None:
     model = ScriptedModel(f"{TRUE}\n\n{FALSE}", split='{"searches": []}', repair=reply)
@@ -320,7 +320,7 @@ def test_a_repair_that_is_no_better_is_dropped(
     assert any("could not be corrected" in note for note in answer.notes) is (reply is AWAY)
 
 
-def test_a_search_of_the_model_that_is_no_query_is_left_out(
+def test_invalid_search_planned_by_the_model_is_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     use(monkeypatch, ScriptedModel(TRUE, split='{"searches": ["-timeout", "title:"]}'))
@@ -328,7 +328,7 @@ def test_a_search_of_the_model_that_is_no_query_is_left_out(
     assert answer.state is State.DONE
 
 
-def test_nothing_fits_and_no_model_is_asked(
+def test_low_confidence_refuses_without_asking_a_model(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
 ) -> None:
     """The nearest passages stay in the context."""
@@ -341,7 +341,7 @@ def test_nothing_fits_and_no_model_is_asked(
     assert shown(events) == REFUSAL
 
 
-def test_a_model_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_of_the_model_is_a_refused_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """S5-34. A refusal claims nothing: no sentence of it is marked."""
     use(monkeypatch, ScriptedModel(["Nothing ", "answers this."]))
     answer, events = ask(Mode.INSTANT)
@@ -351,7 +351,7 @@ def test_a_model_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("pieces", [[AWAY], [""], ["   "], [" [1]"], ["The timeout is", AWAY]])
-def test_quotes_stand_in_for_a_model_that_wrote_no_sentence(
+def test_quotes_replace_an_answer_without_a_sentence(
     monkeypatch: pytest.MonkeyPatch, pieces: list[Any]
 ) -> None:
     use(monkeypatch, ScriptedModel(pieces))
@@ -363,7 +363,7 @@ def test_quotes_stand_in_for_a_model_that_wrote_no_sentence(
     assert shown(events) == answer.text
 
 
-def test_whole_sentences_survive_a_stream_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_sentences_of_a_broken_stream_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, ScriptedModel([f"{TRUE} The pool", " holds at mo", AWAY]))
     answer, _ = ask(Mode.AUTO)
     assert (answer.text, answer.state, answer.degraded) == (TRUE, State.DONE, ("model",))
@@ -401,7 +401,7 @@ EMPTY = "Vendors recommend a grey cabinet [1]."  # not verified, without a hard 
     "text",
     [FALSE, f"{FALSE} {FALSE} {FALSE} {TRUE}", "It is 47 hours.", ECHO, EMPTY, f"{EMPTY} " * 6],
 )
-def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
+def test_quotes_replace_an_answer_with_little_support(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     use(monkeypatch, ScriptedModel(text))
@@ -414,7 +414,7 @@ def test_quotes_stand_in_for_an_answer_that_its_sources_hardly_bear_out(
 
 
 @pytest.mark.parametrize("script", [[FALSE], [AWAY]])
-def test_no_quotes_are_announced_where_none_are_left(
+def test_missing_quotes_are_not_announced(
     monkeypatch: pytest.MonkeyPatch, script: list[Any]
 ) -> None:
     """Neither in place of unsupported sentences nor of a model that is away."""
@@ -427,7 +427,7 @@ def test_no_quotes_are_announced_where_none_are_left(
 
 
 @pytest.mark.parametrize("failure", [AWAY, BudgetExceeded("It is used up.")])
-def test_a_refusal_names_the_model_that_failed_before_it(
+def test_refusal_names_the_model_that_failed(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float], failure: ModelUnavailable
 ) -> None:
     confidences[QUESTION] = 0.1
@@ -438,7 +438,7 @@ def test_a_refusal_names_the_model_that_failed_before_it(
     assert answer.notes == (str(failure),)
 
 
-def test_a_refusal_in_other_words_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_without_citation_counts_as_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """It cites nothing, so it is worth nothing: auto tries again before it believes it."""
     other = "I don't know."
     model = use(monkeypatch, ScriptedModel(other, other, rewrite=ABOUT_POOL))
@@ -452,7 +452,7 @@ def test_a_refusal_in_other_words_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (answer.state, answer.text) == (State.DONE, TRUE)
 
 
-def test_what_the_search_lacked_and_said_is_told(
+def test_answer_carries_degradations_and_notes_of_its_search(
     monkeypatch: pytest.MonkeyPatch, confidences: dict[str, float]
 ) -> None:
     """But not which documents are hidden; and what a refused question may have meant."""
@@ -494,7 +494,7 @@ def test_what_the_search_lacked_and_said_is_told(
         (AWAY, Verdict.SUPPORTED),
     ],
 )
-def test_the_model_may_judge(
+def test_model_judges_the_sentences_if_switched_on(
     monkeypatch: pytest.MonkeyPatch, reply: str | Exception, verdict: Verdict
 ) -> None:
     """It refuses further sentences; one that fails changes nothing."""
@@ -507,7 +507,7 @@ def test_the_model_may_judge(
     assert answer.usage.prompt_tokens == 200
 
 
-def test_characters_that_no_database_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_postgres_refuses_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the asker, of the model's answer, of its searches."""
     hostile = "\0\ud800"
     split = '{"searches": ["pool\\u0000 \\ud800 size"]}'

@@ -54,7 +54,7 @@ def whole() -> Document:
     return receipt.document
 
 
-def test_members_are_found_under_their_own_titles(whole: Document) -> None:
+def test_archive_members_are_searchable_by_their_own_titles(whole: Document) -> None:
     found = members(whole)
     assert sorted(found) == ["deck/pumps.md", "sails.md"]
     pumps = found["deck/pumps.md"]
@@ -67,7 +67,7 @@ def test_members_are_found_under_their_own_titles(whole: Document) -> None:
     assert "ship" in titles("deck/pumps.md")  # by its listing
 
 
-def test_a_new_version_changes_what_changed_and_nothing_else(whole: Document) -> None:
+def test_new_archive_version_touches_only_changed_members(whole: Document) -> None:
     before = members(whole)
     second = {"sails.md": SAILS + "Now by four.\n", "ropes.md": ROPES, "copy/pumps.md": PUMPS}
     content = io.BytesIO(builders.make_zip(second))
@@ -91,7 +91,7 @@ def test_processing_again_leaves_equal_parts_alone(whole: Document) -> None:
     assert Document.objects.filter(parent=whole).count() == 2
 
 
-def test_an_attempt_that_dies_among_the_parts_doubles_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_between_members_doubles_no_member(monkeypatch: pytest.MonkeyPatch) -> None:
     receipt = upload(make_collection(), builders.make_zip(FIRST), file_name="ship.zip")
     take = parts_module._take_one
     taken: list[str] = []
@@ -129,7 +129,7 @@ def test_a_part_that_a_person_deleted_stays_deleted(whole: Document, administrat
     assert list(members(whole)) == ["deck/pumps.md"]
 
 
-def test_what_is_not_read_stands_on_the_whole() -> None:
+def test_unread_members_are_warnings_of_the_archive() -> None:
     content = builders.make_zip({**FIRST, "photo.gif": b"GIF89a"})
     document = make_document(make_collection(), content, file_name="ship.zip")
     assert document.latest is not None
@@ -137,7 +137,7 @@ def test_what_is_not_read_stands_on_the_whole() -> None:
     assert "photo.gif" in warning
 
 
-def test_one_that_fails_says_so_itself_and_harms_nobody(whole: Document) -> None:
+def test_failed_member_has_its_own_error_and_fails_no_other(whole: Document) -> None:
     broken = {**FIRST, "broken.docx": builders.make_docx()[:900]}
     services.replace(
         whole, io.BytesIO(builders.make_zip(broken)), file_name="ship.zip", acting_user=None
@@ -148,7 +148,7 @@ def test_one_that_fails_says_so_itself_and_harms_nobody(whole: Document) -> None
     assert states["sails.md"] == State.READY
 
 
-def test_files_in_files_in_files_have_an_end() -> None:
+def test_nesting_of_archives_is_limited() -> None:
     content: bytes = PUMPS.encode()
     name = "pumps.md"
     for number in range(5):
@@ -171,7 +171,7 @@ def test_files_in_files_in_files_have_an_end() -> None:
     ]
 
 
-def test_the_parts_of_one_upload_are_counted_together(settings: object) -> None:
+def test_members_of_nested_archives_share_one_limit(settings: object) -> None:
     inner = {f"{n}.md": f"{PUMPS}{n}" for n in range(4)}
     letter = Letter(attachments=[Attachment("inner.zip", builders.make_zip(inner))])
     outer = builders.make_zip({"a.msg": make_msg(letter)})

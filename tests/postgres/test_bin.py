@@ -55,7 +55,7 @@ def test_search_loses_a_deleted_document_and_its_statistics_at_once() -> None:
     assert services.delete([document], acting_user=None) == 0
 
 
-def test_restore_brings_it_back_with_its_statistics_and_no_work(administrator: User) -> None:
+def test_restored_document_is_searchable_without_processing(administrator: User) -> None:
     document = make_document(make_collection(), PUMPS)
     before = frequencies()
     services.delete([document], acting_user=administrator)
@@ -84,7 +84,7 @@ def test_work_under_way_stops_and_goes_on_after_a_restore() -> None:
     assert titles("bilge pump") == ["Water pumps"]
 
 
-def test_the_same_file_can_come_again_and_the_old_one_then_stays_in_the_bin() -> None:
+def test_document_in_the_bin_is_not_restored_over_a_new_upload_of_its_file() -> None:
     collection = make_collection()
     old = make_document(collection, PUMPS, source="a/pumps.md")
     services.delete([old], acting_user=None)
@@ -97,7 +97,7 @@ def test_the_same_file_can_come_again_and_the_old_one_then_stays_in_the_bin() ->
     assert titles("bilge pump") == ["Water pumps"]
 
 
-def test_another_document_of_its_source_is_named_when_it_cannot_come_back() -> None:
+def test_refused_restore_names_the_document_with_the_same_source() -> None:
     collection = make_collection()
     old = make_document(collection, PUMPS, source="a/pumps.md")
     services.delete([old], acting_user=None)
@@ -106,7 +106,7 @@ def test_another_document_of_its_source_is_named_when_it_cannot_come_back() -> N
         services.restore([old], acting_user=None)
 
 
-def test_a_document_takes_its_parts_along_and_brings_those_back_that_it_took() -> None:
+def test_deleting_and_restoring_an_archive_includes_its_members() -> None:
     collection = make_collection()
     whole = make_document(collection, "# Letter\n\nSee what is enclosed.\n", file_name="letter.md")
     parts = [
@@ -138,7 +138,7 @@ def test_a_file_for_a_collection_that_was_put_in_the_bin_meanwhile_is_refused(so
     assert DocumentVersion.objects.count() == 1
 
 
-def test_the_bin_is_emptied_of_what_is_past_its_grace_period() -> None:
+def test_bin_is_emptied_after_the_grace_period() -> None:
     collection = make_collection()
     old, young = (make_document(collection, PUMPS + word) for word in ("Old.", "Young."))
     services.delete([old, young], acting_user=None)
@@ -149,7 +149,7 @@ def test_the_bin_is_emptied_of_what_is_past_its_grace_period() -> None:
 
 
 class TestCollections:
-    def test_nobody_reads_a_deleted_one_and_its_name_is_free(self) -> None:
+    def test_deleted_collection_is_unreadable_and_its_name_is_free(self) -> None:
         collection = make_collection("Handbook")
         make_document(collection, PUMPS)
         services.delete_collection(collection, acting_user=None)
@@ -163,7 +163,7 @@ class TestCollections:
         services.restore_collection(collection, acting_user=None)
         assert titles("bilge pump") == ["Water pumps"]
 
-    def test_its_documents_wait_for_it(self) -> None:
+    def test_documents_cannot_be_restored_before_their_collection(self) -> None:
         collection = make_collection()
         receipt = upload(collection, PUMPS)
         services.delete([receipt.document], acting_user=None)
@@ -202,7 +202,7 @@ def places_of(word: str) -> set[str]:
 
 @pytest.mark.usefixtures("clean_cache")
 @pytest.mark.parametrize("graced", [True, False], ids=["through the bin", "at once"])
-def test_nothing_is_left_of_a_purged_document(
+def test_purged_document_leaves_no_row_and_no_file(
     administrator: User, graced: bool, django_capture_on_commit_callbacks: Any
 ) -> None:
     collection = make_collection()
@@ -243,7 +243,9 @@ def test_nothing_is_left_of_a_purged_document(
     assert LogEntry.objects.filter(object_id=document.pk, action_flag=1).count() == 1
 
 
-def test_a_file_that_another_document_has_stays(django_capture_on_commit_callbacks: Any) -> None:
+def test_purging_keeps_a_file_that_another_document_uses(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
     first = make_document(make_collection("One"), PUMPS)
     second = make_document(make_collection("Two"), PUMPS)
     assert first.latest is not None
@@ -258,7 +260,7 @@ def test_a_file_that_another_document_has_stays(django_capture_on_commit_callbac
     assert second.latest.state == State.READY
 
 
-def test_who_watches_an_upload_does_not_wait_for_what_was_deleted() -> None:
+def test_watching_an_upload_ends_when_its_document_is_deleted() -> None:
     receipt = upload(make_collection(), PUMPS)
     watch = Watch([receipt.version.pk])
     assert not watch.look().is_finished

@@ -130,7 +130,9 @@ class TestBM25:
 
 class TestOtherScorers:
     @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.TS_RANK_CD])
-    def test_postgres_ranks(self, corpus: dict[str, Chunk], scorer: KeywordScorer) -> None:
+    def test_scorers_of_postgres_rank_the_better_match_first(
+        self, corpus: dict[str, Chunk], scorer: KeywordScorer
+    ) -> None:
         found = raw_scores("beta", Signal.KEYWORD, keyword_scorer=scorer)
         assert set(found) == {corpus["pumps"].pk, corpus["dogs"].pk}
         assert found[corpus["pumps"].pk] > found[corpus["dogs"].pk] > 0
@@ -170,7 +172,7 @@ class TestTitles:
 class TestTitleCandidates:
     @pytest.mark.parametrize("scorer", TitleScorer)
     @pytest.mark.parametrize("budget", [1, 9, 20_000])
-    def test_are_the_best_titles_with_a_rare_word(
+    def test_title_candidates_are_the_best_titles_with_a_rare_word(
         self, titled: dict[int, set[str]], scorer: TitleScorer, budget: int
     ) -> None:
         """Of a filter's documents alone; a common word counts in a title that has a rare one."""
@@ -201,7 +203,7 @@ class TestTitleCandidates:
 
 
 class TestFrequencies:
-    def test_follow_additions_replacements_and_deletions(self) -> None:
+    def test_frequencies_follow_additions_replacements_and_deletions(self) -> None:
         collection = make_collection(language="xx")
         make_document(collection, "alpha beta", file_name="a.txt", source="a")
         second = make_document(collection, "alpha gamma", file_name="b.txt", source="b")
@@ -212,7 +214,9 @@ class TestFrequencies:
         assert frequencies()["alpha"] == 1
         assert TermChange.objects.count() == 0
 
-    def test_are_right_before_and_after_the_fold(self, corpus: dict[str, Chunk]) -> None:
+    def test_frequencies_are_the_same_before_and_after_the_fold(
+        self, corpus: dict[str, Chunk]
+    ) -> None:
         before = raw_scores("alpha", Signal.KEYWORD)
         assert bm25_weights.fold() is True
         assert raw_scores("alpha", Signal.KEYWORD) == approx(before)
@@ -247,7 +251,7 @@ def recounted() -> dict[str, int]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_fold_takes_the_space_of_a_burst_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fold_frees_the_space_of_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
     def size() -> int:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_relation_size('term_change_lexeme')")

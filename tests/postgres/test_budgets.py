@@ -52,7 +52,7 @@ def settle(call: int, prompt: int, completion: int, error: str = "") -> Usage:
 
 @pytest.mark.usefixtures("prices")
 class TestACall:
-    def test_it_is_reserved_at_its_most_and_settled_at_its_usage(self) -> None:
+    def test_call_is_reserved_at_its_highest_cost_and_settled_at_its_usage(self) -> None:
         call = reserve()
         row = ModelCall.objects.get(pk=call)
         assert (row.cost, row.settled, row.estimated) == (Decimal("0.2"), False, True)
@@ -64,7 +64,7 @@ class TestACall:
         assert (row.cost, row.settled, row.estimated) == (Decimal("0.1"), True, False)
         assert (row.milliseconds, row.first_token_ms) == (12.5, 3.0)
 
-    def test_it_is_settled_once(self) -> None:
+    def test_call_is_settled_once(self) -> None:
         call = reserve()
         settle(call, 80, 10)
         settle(call, 800, 100)
@@ -77,7 +77,7 @@ class TestACall:
     def test_a_server_may_state_any_number(self) -> None:
         assert settle(reserve(), 10**18, -5).completion_tokens == 0
 
-    def test_a_lost_one_counts_at_its_estimate(self) -> None:
+    def test_lost_call_is_settled_at_its_estimate(self) -> None:
         """A worker was killed in mid-answer."""
         lost, running = reserve(), reserve()
         ModelCall.objects.filter(pk=lost).update(at=timezone.now() - timedelta(minutes=61))
@@ -89,7 +89,7 @@ class TestACall:
         assert (row.settled, row.error, row.cost) == (True, "lost", Decimal("0.2"))
         assert not ModelCall.objects.get(pk=running).settled
 
-    def test_it_belongs_to_an_answer_that_is_stored_before_it_ends(self) -> None:
+    def test_call_is_linked_to_an_answer_stored_before_it_ends(self) -> None:
         payer = Payer(answer=str(uuid.uuid4()))
         early, late = reserve(payer), reserve(payer)
         settle(early, 1, 1)
@@ -108,7 +108,7 @@ class TestACall:
 
 @pytest.mark.usefixtures("prices")
 class TestTheSite:
-    def test_its_budget_counts_reservations(self) -> None:
+    def test_budget_of_the_site_counts_reservations(self) -> None:
         limit(site_monthly=Decimal("0.5"))
         first, _ = reserve(), reserve()
         with pytest.raises(BudgetExceeded):
@@ -125,7 +125,7 @@ class TestTheSite:
         assert str(first.year) in str(refused.value)
         assert refused.value.code == "budget_exceeded"
 
-    def test_it_starts_anew_each_month(self) -> None:
+    def test_budget_of_the_site_resets_each_month(self) -> None:
         limit(site_monthly=Decimal("0.2"))
         call = reserve()
         month = timezone.localtime().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -135,7 +135,7 @@ class TestTheSite:
 
 @pytest.mark.usefixtures("prices")
 class TestAUser:
-    def test_each_has_their_own_budget(self, reader: User, member: User) -> None:
+    def test_each_user_has_a_budget(self, reader: User, member: User) -> None:
         limit(user_monthly=Decimal("0.3"))
         reserve(Payer(reader))
         with pytest.raises(BudgetExceeded, match="Your monthly budget"):
@@ -143,7 +143,7 @@ class TestAUser:
         reserve(Payer(member))
         budgets.check(Payer(reader))  # .1 is left for a shorter call
 
-    def test_visitors_do_not_spend_it(self, reader: User) -> None:
+    def test_visitors_do_not_spend_a_users_budget(self, reader: User) -> None:
         limit(user_monthly=Decimal("0.2"))
         reserve(Payer(visitor="v"))
         reserve(Payer(reader))
@@ -168,13 +168,13 @@ class TestAVisitor:
         with pytest.raises(BudgetExceeded):
             budgets.check(Payer(visitor="v"))
 
-    def test_who_leaves_early_was_answered(self) -> None:
+    def test_stopped_answer_counts_for_the_visitor(self) -> None:
         limit(visitor_daily=1)
         settle(reserve(Payer(visitor="v")), 80, 0, "stopped")
         with pytest.raises(BudgetExceeded):
             reserve(Payer(visitor="v"))
 
-    def test_yesterday_is_over(self) -> None:
+    def test_answers_of_yesterday_do_not_count(self) -> None:
         limit(visitor_daily=1)
         call = reserve(Payer(visitor="v"))
         today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -200,12 +200,12 @@ def key(address: str, browser: str = "a") -> str:
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_a_visitor_pays_by_their_network(one: str, other: str, is_same: bool) -> None:
+def test_visitors_are_counted_by_network(one: str, other: str, is_same: bool) -> None:
     """Not by what they say of their browser, nor by an address that they can choose."""
     assert (key(one) == key(other, "another browser")) is is_same
 
 
-def test_a_visitor_pays_by_the_local_day(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visitors_are_counted_by_local_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `answers_today` counts."""
     before = key("203.0.113.7")
     assert key("203.0.113.7") == before

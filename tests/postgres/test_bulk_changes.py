@@ -61,7 +61,7 @@ class TestMoving:
     def document(self, old: Collection) -> Document:
         return make_document(old, PUMPS)
 
-    def test_search_finds_it_in_the_new_collection_and_not_in_the_old(
+    def test_moved_document_is_found_in_the_new_collection_only(
         self, old: Collection, new: Collection, document: Document, administrator: User
     ) -> None:
         before = counts(old)
@@ -74,7 +74,7 @@ class TestMoving:
         assert (counts(old), counts(new)) == ((0, 0, 0), before)
         assert set(Chunk.objects.values_list("collection", "searchable")) == {(new.pk, True)}
 
-    def test_what_cannot_be_moved_says_why_and_stays(
+    def test_documents_that_cannot_be_moved_stay_and_the_reason_is_given(
         self, old: Collection, new: Collection, administrator: User
     ) -> None:
         same = make_document(old, PUMPS)
@@ -94,7 +94,7 @@ class TestMoving:
             assert reason in reasons
         assert Document.objects.filter(collection=old).count() == 4
 
-    def test_a_failed_one_moves_and_is_then_retried_there(
+    def test_failed_document_moves_and_is_retried_in_the_new_collection(
         self, old: Collection, new: Collection, administrator: User
     ) -> None:
         from ingestion.documents import processing_steps
@@ -108,7 +108,7 @@ class TestMoving:
         assert found(new, administrator) == ["Pump maintenance"]
         assert set(Chunk.objects.values_list("collection", flat=True)) == {new.pk}
 
-    def test_into_the_bin_nothing_moves(
+    def test_moving_into_a_deleted_collection_is_refused(
         self, new: Collection, document: Document, administrator: User
     ) -> None:
         services.delete_collection(new, acting_user=administrator)
@@ -117,17 +117,17 @@ class TestMoving:
 
 
 @pytest.mark.parametrize("icon", ["book", "📚", "🛠️", "👩‍🔧", "👍🏽", "🇩🇪"])
-def test_names_and_single_emoji_are_icons(icon: str) -> None:
+def test_icon_names_and_single_emoji_are_valid_icons(icon: str) -> None:
     validate_icon(icon)
 
 
 @pytest.mark.parametrize("icon", ["nothing", "📚📚", "a", "<b>", "📚x", " "])
-def test_other_texts_are_none(icon: str) -> None:
+def test_other_texts_are_no_icons(icon: str) -> None:
     with pytest.raises(ValidationError, match="is not an icon"):
         validate_icon(icon)
 
 
-def test_tags_are_changed_and_other_keys_kept() -> None:
+def test_changing_tags_keeps_the_other_keys() -> None:
     metadata = {"tags": "one", "year": 2024, "due": "x"}
     changed = edited(metadata, add_tags=["two ", "one"], give={"year": 2025}, drop=["due"])
     assert changed == {"tags": ["one", "two"], "year": 2025}

@@ -70,7 +70,7 @@ class TestModel:
             settings.CONCEPTS_TIMEOUT = 5
             yield server
 
-    def test_its_phrases_are_kept_where_the_text_has_them(self, model: FakeChat) -> None:
+    def test_phrases_of_the_model_must_occur_in_the_text(self, model: FakeChat) -> None:
         model.then(names("green", "cooling towers", "steam turbine", "tower is quiet", "tower"))
         document = make_document(make_collection(), TOWERS)
         rows = Concept.objects.filter(document=document).values_list("label", "count", "weight")
@@ -97,7 +97,7 @@ class TestModel:
         ],
         ids=["no JSON", "no list", "nothing of the text", "refused"],
     )
-    def test_without_a_usable_answer_statistics_stand_in_aloud(
+    def test_statistics_replace_an_unusable_reply_of_the_model_with_a_log_entry(
         self, model: FakeChat, behaviour: Behaviour, caplog: pytest.LogCaptureFixture
     ) -> None:
         model.then(behaviour)
@@ -111,7 +111,7 @@ class TestModel:
         assert found(document) == {"cooling tower": 3}
         assert len(model.requests) == 2
 
-    def test_a_hand_edit_does_not_wait_for_it(self, model: FakeChat) -> None:
+    def test_hand_edit_does_not_ask_the_model(self, model: FakeChat) -> None:
         model.then(names("cooling tower"))
         document = make_document(make_collection(), TOWERS)
         chunk = Chunk.objects.get(document=document)
@@ -131,7 +131,7 @@ class TestExtraction:
         version = DocumentVersion.objects.get(pk=document.current_id)
         assert version.concept_count.count == Concept.objects.filter(version=version).count()
 
-    def test_stop_words_are_those_of_its_language(self) -> None:
+    def test_stop_words_of_the_documents_language_are_left_out(self) -> None:
         text = "Der Kühlturm ist grün und der Kühlturm wird von der Leitung geschmiert. "
         german = make_document(make_collection(language="de"), text * 2)
         assert "Kühlturm" in found(german)
@@ -145,7 +145,7 @@ class TestExtraction:
         labels = list(Concept.objects.filter(document=document).values_list("label", flat=True))
         assert labels == ["sump", "pump"]
 
-    def test_a_new_version_replaces_them_at_once(self) -> None:
+    def test_new_version_replaces_the_concepts_at_once(self) -> None:
         collection = make_collection()
         document = make_document(collection, TOWERS, source="cooling")
         receipt = upload(collection, "The harbour and the harbour.", source="cooling")
@@ -154,7 +154,7 @@ class TestExtraction:
         assert found(document) == {"harbour": 2}
         assert set(Concept.objects.values_list("version", flat=True)) == {receipt.version.pk}
 
-    def test_a_hand_edit_changes_them(self) -> None:
+    def test_hand_edit_changes_the_concepts(self) -> None:
         document = make_document(make_collection(), TOWERS)
         chunk = Chunk.objects.get(version=document.current_id)
         edit = hand_edits.edit_chunk(chunk, Wish("The harbour and the harbour."), acting_user=None)
@@ -164,7 +164,7 @@ class TestExtraction:
         assert found(document)["cooling tower"] == 3
 
 
-def test_it_is_known_whether_a_document_has_none_yet() -> None:
+def test_documents_without_extracted_concepts_are_detected() -> None:
     document = make_document(make_collection(), TOWERS)
     assert not extraction.are_missing()
     ConceptCount.objects.all().delete()
@@ -201,12 +201,12 @@ class TestConceptSignal:
         hit = response.results[0].hit
         assert hit.explanation.share(Signal.CONCEPT) == approx(0.2)
 
-    def test_words_that_no_concept_has_lower_it(self) -> None:
+    def test_words_without_a_concept_lower_the_score(self) -> None:
         response = search("green cats", keyword=0.8, concept=0.2)
         idf = {term.lexeme: term.idf for term in response.terms}
         assert self.raw(response)["Cats"] == approx(idf["cat"] / (idf["cat"] + idf["green"]))
 
-    def test_without_a_weight_it_does_not_run(self) -> None:
+    def test_signal_without_a_weight_does_not_run(self) -> None:
         with CaptureQueriesContext(connection) as captured:
             response = search("cooling tower", keyword=1)
         assert all("ingestion_concept" not in query["sql"] for query in captured)
@@ -245,7 +245,7 @@ class TestStrict:
         assert found_by(union) - found_by(profile) >= {"Zanzibar"}
         assert len(found_by(profile)) == 5
 
-    def test_without_a_model_the_keywords_find(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_keywords_find_documents_without_a_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         make_document(make_collection(), "# Zanzibar\n\nOil filters.")
         monkeypatch.setattr("search.engine.find.embed_query", _fails)
         profile = configuration.current().profile("concept-rag:strict")
@@ -288,14 +288,14 @@ class TestWordNet:
         raw = {each.title: each.hit.candidate.raw[Signal.WORDNET] for each in response.results}
         assert raw["Two"] == approx(raw["One"] * 0.4 / 0.6, rel=1e-3)
 
-    def test_german_questions_have_none(self) -> None:
+    def test_german_questions_are_not_expanded(self) -> None:
         collection = make_collection(language="de")
         make_document(
             collection, "# Garage\n\nDas automobile wird am Montag von der Werkstatt geholt."
         )
         assert not search("wer hat das car von der", keyword=0.8, wordnet=0.2).results
 
-    def test_a_missing_database_degrades_aloud(self, settings: Any, tmp_path: Path) -> None:
+    def test_missing_wordnet_is_reported_as_degraded(self, settings: Any, tmp_path: Path) -> None:
         settings.WORDNET_DIR = str(tmp_path / "nowhere")
         make_document(make_collection(), "# Garage\n\nMend the car on Mondays.")
         response = search("car", keyword=0.8, wordnet=0.2)
@@ -323,7 +323,7 @@ class TestSystemCheck:
     def found(self) -> list[str]:
         return sorted(problem.check for problem in signals())
 
-    def test_says_that_wordnet_is_missing(self, settings: Any) -> None:
+    def test_system_check_reports_a_missing_wordnet(self, settings: Any) -> None:
         assert self.found() == ["W012"]
         settings.WORDNET_DIR = str(write_wordnet(Path(settings.WORDNET_DIR).parent / "there"))
         assert self.found() == []

@@ -122,7 +122,7 @@ def test_settings_that_name_another_model_change_nothing(
     assert "backfill" in words
 
 
-def test_a_row_from_before_takes_its_config_from_the_settings_once(
+def test_space_without_config_takes_it_from_the_settings_once(
     first: EmbeddingSpace, settings: Any
 ) -> None:
     EmbeddingSpace.objects.update(config={})
@@ -145,12 +145,16 @@ def test_a_model_that_is_not_the_one_that_filled_the_space_is_refused(
 
 
 class TestCreating:
-    def test_it_is_tried_and_holds_no_key(self, second: EmbeddingSpace, server: FakeOpenAI) -> None:
+    def test_new_space_is_tried_and_stores_no_key(
+        self, second: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
         assert (second.state, second.dimensions, second.paused) == (State.BUILDING, 8, True)
         assert "new-key" not in str(second.config)
         assert server.requests[-1].authorization == "Bearer new-key"
 
-    def test_one_model_has_one_space(self, second: EmbeddingSpace, server: FakeOpenAI) -> None:
+    def test_second_space_of_a_model_is_refused(
+        self, second: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
         with pytest.raises(SpaceError, match=f"number {second.pk}, building"):
             changes.create("openai", options(server), acting_user=None)
 
@@ -166,7 +170,7 @@ class TestCreating:
 
 
 class TestFilling:
-    def test_it_fills_builds_the_index_and_says_so(self, second: EmbeddingSpace) -> None:
+    def test_filling_builds_the_index_and_is_reported(self, second: EmbeddingSpace) -> None:
         assert report_on(second).state_words == "Not started"
         assert index_of(second).state is IndexState.NONE
         fill(second)
@@ -176,7 +180,7 @@ class TestFilling:
         assert held(second) == 2
         assert report.index.state is IndexState.READY
 
-    def test_an_outage_waits_and_a_refusal_stops(
+    def test_filling_waits_in_an_outage_and_stops_at_a_refusal(
         self, second: EmbeddingSpace, server: FakeOpenAI, collection: Collection
     ) -> None:
         server.then(status(429, retry_after="200"))
@@ -201,7 +205,7 @@ class TestFilling:
         assert held(second) == 3
         assert second.error == ""
 
-    def test_the_sweep_finds_what_a_message_lost(
+    def test_sweep_continues_filling_after_a_lost_message(
         self, second: EmbeddingSpace, collection: Collection
     ) -> None:
         fill(second)
@@ -213,7 +217,7 @@ class TestFilling:
         assert held(second) == 3
         assert backfill.sweep_spaces() == 0
 
-    def test_a_document_begun_before_and_ready_behind_is_not_passed_over(
+    def test_document_that_becomes_ready_during_filling_is_filled_too(
         self, second: EmbeddingSpace, collection: Collection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         early = upload(collection, "# Early\n\nText.", file_name="e.md").version
@@ -231,7 +235,7 @@ class TestFilling:
         assert backfill.advance(second.pk)
         assert held(second) == 4
 
-    def test_one_process_at_a_time(self, second: EmbeddingSpace) -> None:
+    def test_only_one_process_fills_a_space(self, second: EmbeddingSpace) -> None:
         changes.start(second, acting_user=None)
         lease = claim(EmbeddingSpace, second.pk)
         assert lease is not None
@@ -253,7 +257,7 @@ class TestFilling:
         assert before.keys() == after.keys()
         assert all(before[pk] != after[pk] for pk in before)
 
-    def test_a_text_changed_while_it_was_embedded_gets_the_vector_of_the_new_one(
+    def test_text_changed_during_embedding_gets_the_vector_of_the_new_text(
         self, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def change_first(*given: Any) -> int:
@@ -269,13 +273,13 @@ class TestFilling:
         vector = changed.embeddings.get(space=second).vector
         assert list(vector) == pytest.approx(list(wanted), abs=1e-3)
 
-    def test_a_space_that_is_not_written_to_takes_nothing(self, second: EmbeddingSpace) -> None:
+    def test_space_being_dropped_takes_no_vectors(self, second: EmbeddingSpace) -> None:
         EmbeddingSpace.objects.filter(pk=second.pk).update(state=State.DROPPING)
         assert store(second, [Chunk.objects.order_by("pk")[0].pk], np.ones((1, 8), "f4")) == 0
 
 
 class TestActivating:
-    def test_not_before_it_is_whole(self, second: EmbeddingSpace) -> None:
+    def test_incomplete_space_is_not_activated(self, second: EmbeddingSpace) -> None:
         with pytest.raises(SpaceError, match=r"2 passages have no vector.*index is not ready"):
             changes.activate(second, acting_user=None)
         fill(second)
@@ -283,7 +287,7 @@ class TestActivating:
         with pytest.raises(SpaceError, match="index is not ready"):
             changes.activate(second, acting_user=None)
 
-    def test_what_chance_finds_is_measured_in_each_space(
+    def test_similarity_background_is_measured_in_each_space(
         self, first: EmbeddingSpace, second: EmbeddingSpace, django_assert_num_queries: Any
     ) -> None:
         recount()
@@ -307,7 +311,7 @@ class TestActivating:
         SpaceBackground.objects.update(measured_at=timezone.now() - timedelta(days=2))
         assert similarity_background.refresh() == 2
 
-    def test_a_model_that_fails_leaves_the_background_as_it_is(
+    def test_failing_model_keeps_the_similarity_background(
         self, second: EmbeddingSpace, server: FakeOpenAI
     ) -> None:
         recount()
@@ -336,7 +340,9 @@ class TestActivating:
         assert (known.low_confidence, other.low_confidence) == (False, True)
         assert other.fits_nothing
 
-    def test_there_and_back_again(self, first: EmbeddingSpace, second: EmbeddingSpace) -> None:
+    def test_activation_can_be_rolled_back(
+        self, first: EmbeddingSpace, second: EmbeddingSpace
+    ) -> None:
         fill(second)
         changes.activate(second, acting_user=None)
         assert states() == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
@@ -363,7 +369,7 @@ class TestActivating:
         assert Document.objects.get(latest=version).current_id == version.pk
         assert not spaces.unembedded(second).exists()
 
-    def test_the_one_before_the_previous_is_no_longer_filled_and_can_be_taken_up_again(
+    def test_space_before_the_previous_is_paused_and_can_be_resumed(
         self, first: EmbeddingSpace, second: EmbeddingSpace, server: FakeOpenAI
     ) -> None:
         fill(second)
@@ -380,7 +386,7 @@ class TestActivating:
         changes.activate(first, acting_user=None)
         assert states()[first.pk] == State.ACTIVE
 
-    def test_an_incomplete_one_in_an_emergency_is_filled_afterwards(
+    def test_incomplete_space_activated_in_an_emergency_is_filled_afterwards(
         self, first: EmbeddingSpace, second: EmbeddingSpace, collection: Collection
     ) -> None:
         fill(second)
@@ -401,11 +407,11 @@ def states() -> dict[int, str]:
 
 
 class TestDropping:
-    def test_the_active_one_stays(self, first: EmbeddingSpace) -> None:
+    def test_active_space_cannot_be_dropped(self, first: EmbeddingSpace) -> None:
         with pytest.raises(SpaceError, match="Activate another one first"):
             changes.drop(first, acting_user=None)
 
-    def test_it_goes_with_its_vectors_and_its_index(
+    def test_dropped_space_loses_its_vectors_and_index(
         self, first: EmbeddingSpace, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(backfill, "DROP_BATCH", 1)
@@ -420,7 +426,7 @@ class TestDropping:
         assert held(first) == ChunkEmbedding.objects.count() == 2
         assert index_of(second).state is IndexState.NONE
 
-    def test_a_space_just_left_waits_for_the_searches_under_way(
+    def test_dropping_waits_for_running_searches(
         self, first: EmbeddingSpace, second: EmbeddingSpace
     ) -> None:
         fill(second)
@@ -433,7 +439,7 @@ class TestDropping:
         assert held(first) == 0
 
 
-def test_an_index_that_a_dead_build_left_is_built_anew(second: EmbeddingSpace) -> None:
+def test_index_of_a_dead_build_is_rebuilt(second: EmbeddingSpace) -> None:
     fill(second)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -456,7 +462,7 @@ class TestOutdatedIndexes:
         EmbeddingSpace.objects.update(filled_at=timezone.now(), enqueued_at=None)
         return first
 
-    def test_a_worker_builds_it_anew(self, outdated: EmbeddingSpace) -> None:
+    def test_worker_rebuilds_an_outdated_index(self, outdated: EmbeddingSpace) -> None:
         assert index_of(outdated).state is IndexState.OUTDATED
         assert report_on(outdated).is_settled
         before = oid_of(outdated)
@@ -467,7 +473,7 @@ class TestOutdatedIndexes:
         assert indexes_named(outdated) == [outdated.index_name]
         assert backfill.sweep_spaces() == 0
 
-    def test_what_a_killed_build_left_goes(self, outdated: EmbeddingSpace) -> None:
+    def test_remains_of_a_killed_build_are_removed(self, outdated: EmbeddingSpace) -> None:
         """Before the names were exchanged, and after it."""
         execute(f"CREATE INDEX {outdated.index_name}_other ON ingestion_chunkembedding (space_id)")
         build_index(outdated)
@@ -479,7 +485,7 @@ class TestOutdatedIndexes:
         assert indexes_named(outdated) == [outdated.index_name]
         assert oid_of(outdated) == built
 
-    def test_a_failed_build_leaves_the_old_one_in_use(
+    def test_failed_build_keeps_the_old_index(
         self, outdated: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = oid_of(outdated)
@@ -509,7 +515,7 @@ def indexes_named(space: EmbeddingSpace) -> list[str]:
         return [name for (name,) in cursor.fetchall()]
 
 
-def test_the_command_walks_the_whole_way(
+def test_command_creates_fills_activates_and_drops_a_space(
     first: EmbeddingSpace, server: FakeOpenAI, monkeypatch: Any, capsys: Any
 ) -> None:
     monkeypatch.setenv("NEW_KEY", "new-key")

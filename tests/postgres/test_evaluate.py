@@ -111,7 +111,7 @@ def test_figures_go_to_the_terminal_to_json_and_to_the_database(
     assert row.by_class["concept"]["queries"] == 1
 
 
-def test_second_run_loads_nothing_again(folder: Path) -> None:
+def test_second_run_loads_no_passage(folder: Path) -> None:
     evaluate("--collection", folder)
     versions = set(DocumentVersion.objects.values_list("pk", flat=True))
     assert len(versions) == 3  # d3 and d4 are one document, d5 is none
@@ -122,7 +122,7 @@ def test_second_run_loads_nothing_again(folder: Path) -> None:
     assert first.measures == second.measures
 
 
-def test_changed_corpus_is_followed(folder: Path) -> None:
+def test_changed_corpus_is_loaded_again(folder: Path) -> None:
     evaluate("--collection", folder)
     before = EvaluationRun.objects.get().corpus_hash
     changed = [
@@ -163,7 +163,7 @@ def test_limit_takes_queries_evenly(folder: Path) -> None:
     assert ": 2 queries" in evaluate("--collection", folder, "--limit", 2)
 
 
-def test_a_slow_model_is_waited_for(folder: Path, settings: Any) -> None:
+def test_evaluation_waits_for_a_slow_model(folder: Path, settings: Any) -> None:
     """Readers are answered in time without it; figures must not depend on the machine's load."""
     settings.QUERY_EMBEDDING_TIMEOUT = 0.0
     assert ": 3 queries" in evaluate("--collection", folder, "--profile", "vector-only")
@@ -177,7 +177,7 @@ def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
     assert EvaluationRun.objects.get().measures["Success@1"] == pytest.approx(2 / 3)
 
 
-def test_collections_are_found_by_name_and_all_together(
+def test_collections_are_found_by_name_or_all_at_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RELEVANCE_DIR", str(folder.parent))
@@ -185,7 +185,7 @@ def test_collections_are_found_by_name_and_all_together(
     assert "weights and measures: 3 queries" in evaluate()
 
 
-def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
+def test_evaluate_names_what_is_wrong(folder: Path, tmp_path: Path) -> None:
     assert "no published profile 'none'" in failing("--collection", folder, "--profile", "none")
     assert "There is no folder" in failing("--collection", tmp_path / "nowhere")
     assert "corpus.jsonl, queries.jsonl, qrels.tsv is missing" in failing("--collection", tmp_path)
@@ -303,7 +303,7 @@ def test_a_dataset_that_cannot_be_measured_is_refused(
         irds.write(name, tmp_path)
 
 
-def test_without_the_package_it_is_said_what_to_install(
+def test_missing_package_is_named_with_its_requirements_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)

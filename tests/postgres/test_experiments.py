@@ -89,7 +89,7 @@ class TestPlan:
         with pytest.raises(ExperimentError, match="published"):
             planned(draft_with())
 
-    def test_it_changes_until_it_starts(self, administrator: User) -> None:
+    def test_plan_can_be_changed_until_the_start(self, administrator: User) -> None:
         experiment = planned(published(depth=60))
         life_cycle.edit(experiment, {"days": 7}, acting_user=administrator)
         assert Experiment.objects.get().days == 7
@@ -100,7 +100,7 @@ class TestPlan:
         with pytest.raises(RunConflict, match="has started"):
             life_cycle.edit(experiment, {"days": 8}, acting_user=None)
 
-    def test_visitors_must_be_told_apart_to_its_end(self, settings: Any) -> None:
+    def test_experiment_must_end_before_visitors_are_anonymised(self, settings: Any) -> None:
         settings.SEARCH_EVENTS_ANONYMISE_DAYS = 10
         with pytest.raises(ExperimentError, match="10 days or fewer"):
             life_cycle.start(planned(published(depth=60), days=11), acting_user=None)
@@ -162,7 +162,7 @@ class TestGate:
 
 @pytest.mark.usefixtures("harbour")
 class TestWhoSeesWhat:
-    def test_who_takes_no_part(self) -> None:
+    def test_untracked_visitors_and_robots_take_no_part(self) -> None:
         started(published(KEYWORDS_ONLY))
         for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
             asks = recorded_visitor(request_of("browser", **headers))
@@ -190,7 +190,9 @@ class TestInterleaving:
     def other(self) -> SearchProfile:
         return published(TITLE_ONLY)
 
-    def test_from_one_find_it_holds_what_both_rankings_hold(self, other: SearchProfile) -> None:
+    def test_interleaved_results_are_those_of_both_rankings_from_one_retrieval(
+        self, other: SearchProfile
+    ) -> None:
         alone = {
             team: search(RISE, viewer=None, choices=Choices(snapshot=profile.as_profile()))
             for team, profile in ((A, active_profile()), (B, other))
@@ -211,7 +213,7 @@ class TestInterleaving:
         assert [hit.rank for hit in response.hits] == list(range(1, len(response.hits) + 1))
         assert response.profile == active_profile().as_profile()
 
-    def test_scorers_that_differ_take_a_find_each(self) -> None:
+    def test_different_scorers_take_one_retrieval_each(self) -> None:
         other = published(TITLE_ONLY, keyword_scorer="ts_rank")
         alone = search(RISE, viewer=None, choices=Choices(snapshot=other.as_profile()))
         started(other)
@@ -236,7 +238,7 @@ class TestInterleaving:
         others = {tuple(documents_of(searched(RISE, f"browser {n}"))) for n in range(8)}
         assert len(others) > 1
 
-    def test_a_click_counts_for_the_team_that_was_drafted(self, other: SearchProfile) -> None:
+    def test_click_counts_for_the_arm_of_its_result(self, other: SearchProfile) -> None:
         started(other)
         response, event = recorded(RISE)
         assert event.teams == "".join(team or "-" for team in response.teams)
@@ -245,7 +247,7 @@ class TestInterleaving:
             record_interaction(request_of("browser"), event.search_id, report)
             assert Interaction.objects.get(event=event, document=document).team == team
 
-    def test_what_is_pinned_stays_first(
+    def test_pinned_document_stays_first(
         self, harbour: dict[str, Document], other: SearchProfile
     ) -> None:
         from search.models import Pin
@@ -268,7 +270,7 @@ def visitors_say(experiment: Experiment, team: str, count: int, *, start: int = 
 
 
 class TestVerdict:
-    def test_one_preference_a_visitor(self) -> None:
+    def test_each_visitor_has_one_preference(self) -> None:
         experiment = started(published(depth=60))
         for team in (B, B, A):
             visitors_say(experiment, team, 1, start=Interaction.objects.count())
@@ -286,7 +288,7 @@ class TestVerdict:
         assert concluded.value == pytest.approx(2 / 3)
         assert concluded.verdict == "undecided"
 
-    def test_a_clear_winner_ends_it_and_publishes_nothing(self) -> None:
+    def test_clear_winner_ends_the_experiment_without_publishing(self) -> None:
         experiment = started(published(depth=60))
         active = active_profile()
         visitors_say(experiment, B, 20)
@@ -303,7 +305,7 @@ class TestVerdict:
         )  # fmt: skip
         assert configuration.current().experiment is None
 
-    def test_looking_again_changes_nothing(self) -> None:
+    def test_second_analysis_changes_nothing(self) -> None:
         experiment = started(published(depth=60))
         visitors_say(experiment, B, 3)
         first = life_cycle.analyse(experiment)
@@ -313,7 +315,7 @@ class TestVerdict:
         visitors_say(experiment, B, 30, start=10)
         assert life_cycle.analyse(experiment).verdict == ended.verdict
 
-    def test_the_longest_run_ends_it_undecided(self) -> None:
+    def test_experiment_ends_undecided_after_its_last_day(self) -> None:
         experiment = started(published(depth=60), days=3)
         assert life_cycle.analyse(experiment).state == State.RUNNING
         Experiment.objects.update(started=timezone.now() - timedelta(days=3, minutes=1))
@@ -322,7 +324,7 @@ class TestVerdict:
         assert (held.state, held.end_reason) == (State.ENDED, life_cycle.TOO_LONG)
         assert held.verdict["verdict"] == "undecided"
 
-    def test_another_active_profile_ends_it(self, administrator: User) -> None:
+    def test_publishing_another_profile_ends_the_experiment(self, administrator: User) -> None:
         experiment = started(published(depth=60))
         publications.publish(draft_with(depth=70), acting_user=administrator)
         experiment.refresh_from_db()

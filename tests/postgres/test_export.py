@@ -199,7 +199,7 @@ def slipping_name(files: dict[str, bytes]) -> None:
         (slipping_name, "is missing"),
     ],
 )
-def test_what_is_no_export_of_ours_is_refused(
+def test_foreign_archive_is_refused(
     change: Callable[[dict[str, bytes]], None], message: str, administrator: User, tmp_path: Path
 ) -> None:
     path = tmp_path / "small.zip"
@@ -228,7 +228,9 @@ def test_documents_keep_their_ids_and_are_in_one_collection(tmp_path: Path) -> N
     assert Collection.objects.get(name="Copy") == empty, "one that was there stays"
 
 
-def test_who_may_take_a_collection_away(reader: User, member: User, administrator: User) -> None:
+def test_only_editors_may_export_a_collection(
+    reader: User, member: User, administrator: User
+) -> None:
     shelf = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
     assert writing.may_export(administrator, shelf)
     assert not writing.may_export(member, shelf)
@@ -236,7 +238,7 @@ def test_who_may_take_a_collection_away(reader: User, member: User, administrato
     assert not writing.may_export(AnonymousUser(), shelf)
 
 
-def test_an_export_holds_no_more_than_a_block_at_once() -> None:
+def test_export_keeps_at_most_one_block_in_memory() -> None:
     shelf = make_collection()
     upload(shelf, "word " * 700_000, file_name="large.txt")
     pieces = list(writing.export(shelf))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 LOOKS_BEHIND = r"(?<!x)ZZ[0-9]{2}"
 
 
-def test_rows_from_before_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_with_unsupported_expressions_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("check", "--database", "default")
     assert "steelyard.W022" not in capsys.readouterr().err
     IdentifierPattern.objects.create(
@@ -33,7 +33,7 @@ def test_rows_from_before_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Looking ahead or behind" in printed
 
 
-def test_none_is_entered_any_more() -> None:
+def test_unsupported_expressions_are_refused() -> None:
     pattern = IdentifierPattern(
         name="New", regex=LOOKS_BEHIND, normaliser="lower", examples=["ZZ12"]
     )

@@ -135,14 +135,14 @@ def recall(space: EmbeddingSpace, profile: Profile, scope: Scope, **held: Any) -
 
 @pytest.mark.parametrize("language", ["de", "fr"], ids=["scattered", "far away"])
 class TestAFilterThatKeepsOneInAHundred:
-    def test_gets_the_exact_page(
+    def test_narrow_filter_gets_the_exact_page(
         self, space: EmbeddingSpace, profile: Profile, language: str
     ) -> None:
         scope = Scope.of(None, Filters(languages=(language,)))
         assert recall(space, profile, scope, chunk__document__language=language) == 1
 
     @pytest.mark.usefixtures("walks", "index_preferred")
-    def test_is_not_starved_by_the_index(
+    def test_narrow_filter_is_not_starved_by_the_index(
         self, space: EmbeddingSpace, profile: Profile, language: str
     ) -> None:
         scope = Scope.of(None, Filters(languages=(language,)))
@@ -215,7 +215,7 @@ class TestTheWayIsChosen:
         return of
 
     @pytest.mark.parametrize("setting", ["on", "as if all were parallel", "without nested loops"])
-    def test_a_whole_library_by_the_index_alone(self, plan: Any, setting: str) -> None:
+    def test_whole_library_is_searched_by_the_index(self, plan: Any, setting: str) -> None:
         with connection.cursor() as cursor:
             if setting == "as if all were parallel":
                 cursor.execute("SET LOCAL min_parallel_table_scan_size = 0")
@@ -229,7 +229,7 @@ class TestTheWayIsChosen:
         assert found.scanned == 0
 
     @pytest.mark.parametrize("language", ["de", "fr"])
-    def test_a_narrow_filter_exactly(self, plan: Any, language: str) -> None:
+    def test_narrow_filter_is_searched_exactly(self, plan: Any, language: str) -> None:
         found = plan(Scope.of(None, Filters(languages=(language,))))
         assert not found.walked
         assert found.read_whole == FEW

@@ -52,7 +52,7 @@ class TestSigns:
         ids=["zero", "corrected", "unsure", "no click", "clicked", "up", "solved", "down",
              "unsolved", "program", "second page"],
     )  # fmt: skip
-    def test_of_one_search(
+    def test_one_search_has_these_failure_signs(
         self, fields: dict[str, Any], said: tuple[str, ...], expected: list[str]
     ) -> None:
         event = make_event(VPN, **fields)
@@ -62,7 +62,7 @@ class TestSigns:
         assert failed_search_detection.gather() == 1
         assert signs_by_query().get(VPN, []) == expected
 
-    def test_whoever_read_for_long_has_found_something(self) -> None:
+    def test_long_reading_is_no_failure_sign(self) -> None:
         event = make_event(VPN, unsure=True)
         say(event, "click")
         say(event, "dwell", seconds=45)
@@ -80,14 +80,16 @@ class TestSigns:
         ],
         ids=["same words", "same meaning", "another question", "much later"],
     )
-    def test_asked_again_in_other_words(self, later: str, minutes: float, kind: str) -> None:
+    def test_rephrased_question_is_a_failure_sign(
+        self, later: str, minutes: float, kind: str
+    ) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event(later, at=minutes_ago(60 - minutes)), "click")
         failed_search_detection.gather()
 
         assert signs_by_query() == {VPN: [kind]}
 
-    def test_of_another_visitor_it_says_nothing(self) -> None:
+    def test_question_of_another_visitor_is_no_failure_sign(self) -> None:
         make_event(VPN, at=minutes_ago(60))
         say(make_event("vpn client does not connect", visitor="bob", at=minutes_ago(59)), "click")
         failed_search_detection.gather()
@@ -99,7 +101,7 @@ class TestSigns:
         assert failed_search_detection.gather() == 0
         assert failed_search_detection.gather(now=timezone.now() + timedelta(minutes=11)) == 1
 
-    def test_what_is_said_late_is_looked_at_again(self) -> None:
+    def test_late_feedback_is_gathered_again(self) -> None:
         event = make_event(VPN)
         say(event, "click")
         failed_search_detection.gather()
@@ -112,7 +114,7 @@ class TestSigns:
 
 
 class TestGrouping:
-    def test_one_meaning_is_one_gap(self) -> None:
+    def test_questions_of_one_meaning_are_one_gap(self) -> None:
         for query in (*HOLIDAYS, VPN, "How many  HOLIDAYS do i get"):
             make_event(query, total=0)
         failed_search_detection.gather()
@@ -121,7 +123,7 @@ class TestGrouping:
         assert [w.query for w in together.wordings.all()] == list(HOLIDAYS)
         assert Gap.objects.count() == 2
 
-    def test_later_questions_join_the_gap_that_is_open(self) -> None:
+    def test_later_questions_join_the_open_gap(self) -> None:
         make_event(HOLIDAYS[0], total=0)
         failed_search_detection.gather()
         make_event(HOLIDAYS[1], total=0, visitor="bob")
@@ -138,7 +140,7 @@ class TestGrouping:
 
         assert Gap.objects.count() == 2
 
-    def test_twice_is_as_once_also_of_long_questions_in_many_collections(self) -> None:
+    def test_gathering_twice_changes_nothing(self) -> None:
         for query in (*HOLIDAYS, VPN, "why " * 900):
             make_event(query, total=0, collections=[f"{hash((query, n))}" for n in range(400)])
         failed_search_detection.gather()
@@ -148,7 +150,7 @@ class TestGrouping:
 
         assert list(GapSign.objects.values_list("wording__query", "kind", "visitor")) == held
 
-    def test_without_the_model_it_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gathering_waits_for_the_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         make_event(VPN, total=0)
 
         def away() -> None:
@@ -162,7 +164,7 @@ class TestGrouping:
 
 
 class TestQueue:
-    def test_visitors_count_and_not_repeats(self, administrator: User) -> None:
+    def test_gaps_are_ordered_by_visitors_and_not_by_repeats(self, administrator: User) -> None:
         for visitor in ("ann", "ann", "bob"):
             make_event(VPN, total=0, visitor=visitor)
         make_event(VPN, visitor="cleo")
@@ -180,7 +182,7 @@ class TestWhoMaySee:
     def colleague(self, db: None) -> User:
         return User.objects.create_user("colleague", is_staff=True)
 
-    def test_only_who_may_read_what_was_shown(
+    def test_gap_is_visible_to_readers_of_its_results_only(
         self, colleague: User, member: User, administrator: User
     ) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
@@ -195,7 +197,7 @@ class TestWhoMaySee:
         }  # fmt: skip
         assert gap_queue.open_count(administrator) == 2
 
-    def test_what_others_asked_in_the_open_counts_alone(self, colleague: User) -> None:
+    def test_gap_counts_only_questions_that_the_viewer_may_see(self, colleague: User) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event(HOLIDAYS[0], total=0)
         make_event(HOLIDAYS[1], unsure=True, sources=[cabin.pk], visitor="bob")
@@ -214,7 +216,9 @@ def gap(db: None) -> Gap:
 
 
 class TestClosing:
-    def test_stores_what_was_found_before_and_after(self, gap: Gap, administrator: User) -> None:
+    def test_closing_stores_the_results_before_and_after(
+        self, gap: Gap, administrator: User
+    ) -> None:
         manual = make_document(
             make_collection("Workshop"), "# Oven\n\nTurn the left knob.\n", file_name="oven.md"
         )
@@ -232,7 +236,9 @@ class TestClosing:
         gap.refresh_from_db()
         assert (gap.state, gap.closed_at is None) == ("closed", False)
 
-    def test_from_nothing_to_something(self, gap: Gap, administrator: User) -> None:
+    def test_closing_reports_results_where_none_were_before(
+        self, gap: Gap, administrator: User
+    ) -> None:
         gap_queue.begin(gap, "document", acting_user=administrator, note="Write it.")
         make_document(make_collection("New"), "The zephyr manual is here.", file_name="z.md")
         step = gap_queue.close(gap, acting_user=administrator)
@@ -241,7 +247,9 @@ class TestClosing:
         assert step.after is not None
         assert (step.before["total"], step.after["total"]) == (0, 1)
 
-    def test_it_comes_back_with_its_history(self, gap: Gap, administrator: User) -> None:
+    def test_failed_search_reopens_a_closed_gap_with_its_history(
+        self, gap: Gap, administrator: User
+    ) -> None:
         gap_queue.close(gap, acting_user=administrator)
         Gap.objects.update(closed_at=minutes_ago(90))
         make_event("Where is the ZEPHYR manual", total=0, visitor="bob")
@@ -257,7 +265,7 @@ class TestClosing:
         [(30, {"total": 0}), (90, {})],
         ids=["failed before", "only not opened"],
     )
-    def test_it_stays_closed(
+    def test_successful_or_earlier_searches_keep_a_gap_closed(
         self, gap: Gap, administrator: User, closed_minutes_ago: int, fields: dict[str, Any]
     ) -> None:
         gap_queue.close(gap, acting_user=administrator)
@@ -268,7 +276,7 @@ class TestClosing:
         gap.refresh_from_db()
         assert gap.state == "closed"
 
-    def test_a_dismissed_one_stays_dismissed(self, gap: Gap, administrator: User) -> None:
+    def test_dismissed_gap_stays_dismissed(self, gap: Gap, administrator: User) -> None:
         with pytest.raises(GapError, match="reason"):
             gap_queue.dismiss(gap, acting_user=administrator, reason=" ")
         gap_queue.dismiss(gap, acting_user=administrator, reason="Not about us.")
@@ -283,7 +291,7 @@ class TestClosing:
         with pytest.raises(GapError, match="already open"):
             gap_queue.reopen(gap, acting_user=administrator)
 
-    def test_results_are_shown_to_who_may_see_them(
+    def test_closing_results_are_shown_to_their_readers_only(
         self, gap: Gap, administrator: User, reader: User
     ) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])

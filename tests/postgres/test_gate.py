@@ -32,7 +32,7 @@ def last_change() -> ProfileChange:
 
 
 class TestGoldenSet:
-    def test_it_holds_the_median_rounded_down_of_what_is_kept(
+    def test_golden_set_holds_the_median_grade_rounded_down(
         self, documents: dict[str, Document], administrator: User, member: User, reader: User
     ) -> None:
         for user, grade in ((administrator, 3), (member, 2), (reader, 0)):
@@ -52,7 +52,7 @@ class TestGoldenSet:
         assert without.qrels == {ids["river"]: 2}
         assert without.must_be_first == ""
 
-    def test_the_fingerprint_changes_with_whatever_ranks(self) -> None:
+    def test_fingerprint_changes_with_every_ranking_setting(self) -> None:
         same = draft_with()
         assert golden_set.fingerprint(same.as_profile()) == golden_set.fingerprint(
             active_profile().as_profile()
@@ -63,7 +63,7 @@ class TestGoldenSet:
 
 
 class TestWithoutGoldenQueries:
-    def test_without_golden_queries_it_says_that_nothing_was_measured(
+    def test_publication_without_golden_queries_reports_that_nothing_was_measured(
         self, administrator: User
     ) -> None:
         done = publications.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
@@ -71,7 +71,7 @@ class TestWithoutGoldenQueries:
         assert done.findings == [gate_runs.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
-    def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
+    def test_publication_of_a_draft_edited_since_is_refused(self, administrator: User) -> None:
         draft = draft_with()
         with pytest.raises(RunConflict, match="edited since"):
             publications.publish(draft, acting_user=administrator, expected="0" * 64)
@@ -79,7 +79,7 @@ class TestWithoutGoldenQueries:
         done = publications.publish(draft, acting_user=administrator, expected=seen)
         assert done.state == State.PUBLISHED
 
-    def test_only_who_may_publishes_overrides_and_rolls_back(self, reader: User) -> None:
+    def test_publishing_overriding_and_rollback_need_their_permission(self, reader: User) -> None:
         draft = draft_with()
         with pytest.raises(NotPermitted):
             publications.publish(draft, acting_user=reader)
@@ -109,9 +109,7 @@ class TestPublishing:
         assert {"p50", "p95", "baseline_p50", "baseline_p95"} == set(run.latency_ms)
         assert run.differences["nDCG@10"] == {"mean": 0, "low": 0, "high": 0}
 
-    def test_a_worse_one_is_refused_with_the_queries_and_nothing_changes(
-        self, administrator: User
-    ) -> None:
+    def test_worse_profile_is_refused_with_the_lost_queries(self, administrator: User) -> None:
         before, draft = active_profile(), draft_with(TITLE_ONLY)
         stamp = drafts.edit_stamp(draft)
         done = publications.publish(draft, acting_user=administrator)
@@ -142,7 +140,7 @@ class TestPublishing:
         assert refused.run is not None
         assert refused.run.differences["RR@10"]["mean"] == 0
 
-    def test_an_override_needs_a_reason_and_keeps_it(self, administrator: User) -> None:
+    def test_override_needs_a_reason_and_stores_it(self, administrator: User) -> None:
         draft = draft_with(TITLE_ONLY)
         with pytest.raises(ProfileError, match="reason"):
             publications.publish(draft, acting_user=administrator, override=True)
@@ -154,7 +152,7 @@ class TestPublishing:
         assert (change.action, change.reason) == (Action.OVERRIDDEN, "Titles are all we have.")
         assert change.findings
 
-    def test_a_refusal_can_be_overridden_as_it_was_measured_only(self, administrator: User) -> None:
+    def test_override_needs_the_profile_as_it_was_measured(self, administrator: User) -> None:
         draft = draft_with(TITLE_ONLY)
         refused = publications.publish(draft, acting_user=administrator)
         with pytest.raises(ProfileError, match="reason"):
@@ -168,7 +166,7 @@ class TestPublishing:
         assert last_change().run == refused.run
 
     @pytest.mark.parametrize("meanwhile", ["edited", "overtaken"])
-    def test_what_changed_while_it_was_measured_is_not_published(
+    def test_profile_changed_during_measurement_is_not_published(
         self, administrator: User, monkeypatch: pytest.MonkeyPatch, meanwhile: str
     ) -> None:
         before, draft, quicker = active_profile(), draft_with(depth=60), draft_with(depth=70)
@@ -193,7 +191,7 @@ class TestPublishing:
         assert said in done.error
         assert last_change().action == Action.REFUSED
 
-    def test_a_model_that_is_away_publishes_nothing_unless_overridden(
+    def test_unreachable_model_blocks_publication_unless_overridden(
         self, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before, draft = active_profile(), draft_with(depth=60)
@@ -211,7 +209,7 @@ class TestPublishing:
         assert again.state == State.PUBLISHED
         assert "could not be measured" in last_change().findings[0]
 
-    def test_the_gate_can_be_switched_off_and_says_so(self, administrator: User) -> None:
+    def test_gate_switched_off_publishes_with_a_finding(self, administrator: User) -> None:
         gate = gate_runs.gate_row()
         gate.enabled = False
         gate.save()
@@ -220,7 +218,7 @@ class TestPublishing:
 
 
 class TestRollback:
-    def test_each_step_goes_one_further_back_and_is_audited(self, administrator: User) -> None:
+    def test_each_rollback_goes_one_version_back_and_is_audited(self, administrator: User) -> None:
         first = active_profile()
         second, third = draft_with(depth=60), draft_with(depth=70)
         publications.publish(second, acting_user=administrator)
@@ -263,12 +261,12 @@ class TestRollback:
         assert answered_by() == first.version
         assert named_profile(first.name, rows) == first
 
-    def test_what_was_never_active_is_no_way_back(self, administrator: User) -> None:
+    def test_rollback_to_a_never_active_profile_is_refused(self, administrator: User) -> None:
         preset = SearchProfile.objects.filter(state=SearchProfile.State.RETIRED).first()
         with pytest.raises(ProfileError, match="never been active"):
             activation.roll_back(preset, acting_user=administrator)
 
-    def test_two_clicks_at_once_go_back_one_step(self, administrator: User) -> None:
+    def test_simultaneous_rollbacks_go_back_one_step(self, administrator: User) -> None:
         publications.publish(draft_with(depth=60), acting_user=administrator)
         second = draft_with(depth=70)
         publications.publish(second, acting_user=administrator)
@@ -279,7 +277,7 @@ class TestRollback:
 
 @pytest.mark.usefixtures("documents")
 class TestRuns:
-    def test_a_run_is_measured_by_a_worker_and_tells_by_query(
+    def test_run_is_measured_by_a_worker_with_figures_by_query(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         run = golden_runs.start(draft_with(TITLE_ONLY), acting_user=administrator)
@@ -331,7 +329,7 @@ class TestRuns:
         assert publications.carry_out(waiting.pk).state == State.CANCELLED
         assert active_profile() == before
 
-    def test_who_lost_the_right_meanwhile_publishes_nothing(self, administrator: User) -> None:
+    def test_publication_needs_the_permission_at_its_end(self, administrator: User) -> None:
         waiting = publications.publish(
             draft_with(depth=60), acting_user=administrator, background=True
         )

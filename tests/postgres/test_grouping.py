@@ -41,7 +41,7 @@ def test_every_chunk_that_is_long_enough_has_its_signature(repeats: SimpleNamesp
     assert short.signature is None
 
 
-def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) -> None:
+def test_document_and_its_copies_share_one_result(repeats: SimpleNamespace) -> None:
     response = search(QUESTION, viewer=None)
 
     assert titles(response) == ["Old handover", "Shift manual", "Canteen"]
@@ -60,7 +60,7 @@ def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) 
     assert manual.copies == ()
 
 
-def test_grouping_loses_no_hit_and_moves_none(repeats: SimpleNamespace) -> None:
+def test_grouping_keeps_all_hits_and_their_order(repeats: SimpleNamespace) -> None:
     together, apart = (search(QUESTION, viewer=None, group=group) for group in (True, False))
 
     assert together.hits == apart.hits
@@ -88,7 +88,7 @@ def test_the_order_does_not_depend_on_the_page(
     assert [page.first for page in pages] == [1 + size * n for n in range(len(pages))]
 
 
-def test_what_a_viewer_may_not_read_is_folded_nowhere(
+def test_unreadable_document_is_in_no_group(
     repeats: SimpleNamespace, reader: User, member: User
 ) -> None:
     closed = repeats.hidden.pk
@@ -108,7 +108,7 @@ def test_what_a_viewer_may_not_read_is_folded_nowhere(
     assert "Zanzibar handover" in {editions.title, *(copy.title for copy in editions.copies)}
 
 
-def test_a_document_alone_shows_all_its_passages(repeats: SimpleNamespace) -> None:
+def test_search_within_a_document_shows_all_its_passages(repeats: SimpleNamespace) -> None:
     response = search(QUESTION, viewer=None, filters=_only(repeats.manual), group=False)
 
     assert response.total == repeats.manual.chunks.count()
@@ -117,7 +117,7 @@ def test_a_document_alone_shows_all_its_passages(repeats: SimpleNamespace) -> No
     assert sorted(titles(both)) == ["Canteen", "Shift manual"]
 
 
-def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> None:
+def test_document_with_the_named_code_precedes_its_near_duplicate() -> None:
     collection = make_collection("Reports")
     for number in ("0041", "0042"):
         text = edition(f"Report {number}", "12 March 2024") + f"\nThis is INC-2024-{number}.\n"
@@ -130,7 +130,7 @@ def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> 
     assert sorted(titles(both)[:2]) == ["Report 0041", "Report 0042"]
 
 
-def test_a_chunk_gone_since_it_was_ranked_is_left_out(repeats: SimpleNamespace) -> None:
+def test_chunk_deleted_after_ranking_is_left_out(repeats: SimpleNamespace) -> None:
     response = search(QUESTION, viewer=None)
     editions = response.groups[0]
     Chunk.objects.filter(pk=editions.copies[0].candidate.chunk_id).delete()

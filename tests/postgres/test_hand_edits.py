@@ -91,7 +91,7 @@ def edit(chunk: Chunk, **wish: Any) -> ChunkEdit:
 
 
 class TestText:
-    def test_all_that_is_derived_from_it_follows(self, document: Document) -> None:
+    def test_edited_text_updates_vector_words_and_identifiers(self, document: Document) -> None:
         chunk = chunk_with("winch")
         before = ChunkEmbedding.objects.get(chunk=chunk).vector
         text = chunk.text.replace("oiled", "greased with OM-4711")
@@ -108,7 +108,7 @@ class TestText:
         assert frequencies["greas"] == 1
         assert "oil" not in frequencies
 
-    def test_undo_leaves_nothing_of_it(self, document: Document) -> None:
+    def test_undo_restores_text_vector_and_statistics(self, document: Document) -> None:
         before = statistics()
         chunk = chunk_with("winch")
         vector = ChunkEmbedding.objects.get(chunk=chunk).vector
@@ -124,7 +124,7 @@ class TestText:
         assert statistics() == before
         assert not ChunkEdit.objects.exists()
 
-    def test_one_that_the_model_cannot_read_whole_is_refused(self, document: Document) -> None:
+    def test_text_beyond_the_models_window_is_refused(self, document: Document) -> None:
         with pytest.raises(RefusedEdit, match="the embedding model reads at most"):
             edit(chunk_with("winch"), text="word " * 400)
         with pytest.raises(RefusedEdit, match="disable it"):
@@ -146,9 +146,7 @@ class TestText:
         assert Chunk.objects.get(pk=chunk.pk).text == chunk.text
         assert statistics() == before
 
-    def test_what_somebody_else_has_edited_meanwhile_is_not_overwritten(
-        self, document: Document
-    ) -> None:
+    def test_edit_of_a_passage_edited_meanwhile_is_refused(self, document: Document) -> None:
         chunk = chunk_with("winch")
         edit(chunk, text="First come.")
         with pytest.raises(StateConflict, match="meanwhile"):
@@ -162,7 +160,7 @@ class TestText:
 
 
 class TestOtherWishes:
-    def test_a_disabled_passage_is_not_found_nor_counted(self, document: Document) -> None:
+    def test_disabled_passage_is_neither_found_nor_counted(self, document: Document) -> None:
         frequencies, _ = statistics()
         made = edit(chunk_with("winch"), disabled=True)
         assert not any("winch" in text for text in texts("winch oiled"))
@@ -239,7 +237,9 @@ class TestNextVersion:
         services.undo(fresh.edit, acting_user=None)
         assert "slip" in statistics()[0]
 
-    def test_a_disabled_passage_stays_so_under_other_sizes(self, document: Document) -> None:
+    def test_disabled_passage_stays_disabled_under_other_chunk_sizes(
+        self, document: Document
+    ) -> None:
         edit(chunk_with("winch"), disabled=True)
         Collection.objects.update(overlap_tokens=10)
         services.reprocess([document], acting_user=None)
@@ -264,7 +264,7 @@ class TestNextVersion:
         assert not document.chunks.filter(text__contains="halibut").exists()
         assert document.chunks.get(text__contains="turbot").original
 
-    def test_one_that_fits_no_longer_is_listed(self, document: Document) -> None:
+    def test_edit_that_no_longer_fits_is_listed(self, document: Document) -> None:
         chunk = chunk_with("winch")
         made = edit(chunk, text=chunk.text.replace("every spring", "every autumn"), note="Why")
         next_version(document, manual("Nobody oils anything here any longer. " * 6))
@@ -275,9 +275,7 @@ class TestNextVersion:
         services.undo(made, acting_user=None)
         assert not ChunkEdit.objects.exists()
 
-    def test_one_without_a_place_finds_it_again_when_its_text_comes_back(
-        self, document: Document
-    ) -> None:
+    def test_unplaced_edit_is_applied_when_its_text_returns(self, document: Document) -> None:
         chunk = chunk_with("winch")
         made = edit(chunk, text=chunk.text.replace("every spring", "every autumn"))
         next_version(document, manual("Nobody oils anything here any longer. " * 6))
@@ -288,7 +286,7 @@ class TestNextVersion:
         assert made.state == ChunkEdit.State.APPLIED
         assert "every autumn" in chunk_with("winch").text
 
-    def test_a_version_that_fails_leaves_the_edit_as_it_is(self, document: Document) -> None:
+    def test_failed_version_keeps_the_edit(self, document: Document) -> None:
         chunk = chunk_with("winch")
         made = edit(chunk, text="Ask the harbour master.")
         next_version(document, "\n \n")
@@ -298,7 +296,7 @@ class TestNextVersion:
         services.undo(made, acting_user=None)
         assert chunk_with("winch").text == chunk.text
 
-    def test_a_version_under_way_begins_again_with_the_edit(self, document: Document) -> None:
+    def test_version_in_progress_restarts_with_the_edit(self, document: Document) -> None:
         services.reprocess([document], acting_user=None)
         document.refresh_from_db()
         lease = claim(DocumentVersion, document.latest_id or 0)

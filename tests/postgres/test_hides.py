@@ -22,7 +22,7 @@ from tests.support.shown_results import titles
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 
-def test_just_its_question_does_not_find_it(harbour: dict[str, Document]) -> None:
+def test_hidden_document_is_missing_from_its_question_only(harbour: dict[str, Document]) -> None:
     Hide.objects.create(query="the  Ferry", document=harbour["ferry"])
     before = search("ferry", viewer=None)
     hidden = search("THE FERRY", viewer=None)
@@ -36,7 +36,7 @@ def test_just_its_question_does_not_find_it(harbour: dict[str, Document]) -> Non
     assert "Crossing" in titles("the ferry")
 
 
-def test_without_a_question_nothing_finds_it(harbour: dict[str, Document]) -> None:
+def test_document_hidden_from_all_questions_is_never_found(harbour: dict[str, Document]) -> None:
     hide = Hide.objects.create(document=harbour["bread"])
     for text in ("yeast dough", '"dough of a loaf"', "title:baking yeast"):
         assert "Baking" not in titles(text)
@@ -46,7 +46,7 @@ def test_without_a_question_nothing_finds_it(harbour: dict[str, Document]) -> No
     assert titles("yeast")[0] == "Baking"
 
 
-def test_examples_are_questions_that_several_asked_and_found_answered(
+def test_examples_are_answered_questions_of_several_visitors(
     harbour: dict[str, Document], settings: Any
 ) -> None:
     def ask(query: str, *visitors: str) -> None:
@@ -72,14 +72,14 @@ def test_examples_are_questions_that_several_asked_and_found_answered(
     assert examples_for(None) == ()
 
 
-def test_its_words_are_no_correction(harbour: dict[str, Document]) -> None:
+def test_words_of_a_hidden_document_are_no_correction(harbour: dict[str, Document]) -> None:
     assert search("yeasst", viewer=None).corrected_from == "yeasst"
     Hide.objects.create(document=harbour["bread"])
     hidden = search("yeasst", viewer=None)
     assert (hidden.corrected_from, hidden.suggestion) == ("", "")
 
 
-def test_only_curators_are_told(
+def test_note_on_hidden_documents_is_for_curators_only(
     harbour: dict[str, Document], administrator: User, reader: User
 ) -> None:
     Hide.objects.create(query="ferry", document=harbour["ferry"])
@@ -87,7 +87,7 @@ def test_only_curators_are_told(
     assert search("ferry", viewer=reader).notes == search("ferry", viewer=None).notes == ()
 
 
-def test_pools_know_what_is_hidden(harbour: dict[str, Document]) -> None:
+def test_pools_leave_out_hidden_documents(harbour: dict[str, Document]) -> None:
     profile = active_profile().as_profile()
     before = Width.of(profile).key(configuration.current())
     Hide.objects.create(query="ferry", document=harbour["ferry"])

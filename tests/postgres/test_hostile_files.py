@@ -18,7 +18,7 @@ from tests.unit.parsing import hostile
 pytestmark = pytest.mark.django_db
 
 
-def test_each_fails_alone_and_the_next_is_read(settings: Any) -> None:
+def test_each_hostile_file_fails_alone(settings: Any) -> None:
     settings.PARSE_LIMITS = {**settings.PARSE_LIMITS, "PARSE_MEMORY_MB": 512}
     collection = make_collection()
     parts = {"word/document.xml": "<w:document/>"}
@@ -86,7 +86,9 @@ def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
         ("URL_IMPORT_MAX_PAGES", 0, "URL_IMPORT_MAX_PAGES must be above 0"),
     ],
 )
-def test_nonsense_is_an_error(settings: Any, name: str, value: object, message: str) -> None:
+def test_invalid_limits_are_configuration_errors(
+    settings: Any, name: str, value: object, message: str
+) -> None:
     if name in settings.PARSE_LIMITS:
         name, value = "PARSE_LIMITS", {**settings.PARSE_LIMITS, name: value}
     setattr(settings, name, value)

@@ -72,10 +72,10 @@ class TestCompounds:
             pytest.param("北京-大学 รถ-ไฟ 東京-タワー", [], id="letters without spaces"),
         ],
     )
-    def test_have_a_joined_reading(self, text: str, expected: list[str]) -> None:
+    def test_compounds_have_a_joined_reading(self, text: str, expected: list[str]) -> None:
         assert joined(text) == expected
 
-    def test_joined_lexemes_stand_behind_the_text(self) -> None:
+    def test_joined_lexemes_have_positions_after_the_text(self) -> None:
         found = lexemes_of("A half-life, two half-lives, and a halflife")
         assert found["halflif"] == [11, 16_383]
         assert found["halfliv"] == [16_383]
@@ -85,7 +85,7 @@ class TestCompounds:
 
 class TestSearch:
     @pytest.mark.parametrize("query", ["half-life", "halflife", "Half\u2010Life", "HALFLIFE"])
-    def test_finds_both_spellings_by_either(self, query: str) -> None:
+    def test_either_spelling_finds_both(self, query: str) -> None:
         hyphenated, written, *_ = shelf(HYPHENATED, JOINED)
         assert set(scores(query)) == {hyphenated, written}
 
@@ -108,11 +108,11 @@ class TestSearch:
         found = ask("half-life")
         assert found.left_out == 0
 
-    def test_the_length_of_a_text_is_that_of_its_own_words(self) -> None:
+    def test_joined_readings_do_not_lengthen_a_text(self) -> None:
         hyphenated, *_ = shelf(HYPHENATED)
         assert Chunk.objects.get(pk=hyphenated).length == 4  # half-life, half, life, drug
 
-    def test_finds_all_that_it_found_before_chunks_are_read_again(self) -> None:
+    def test_old_chunks_are_still_found_before_reprocessing(self) -> None:
         hyphenated, written, *_ = shelf(HYPHENATED, JOINED, HYPHENATED)
         as_before(hyphenated)
         # One chunk holds the compound alone, one the joined word alone, one both.
@@ -121,7 +121,7 @@ class TestSearch:
         assert {hyphenated, written} <= set(found)
         assert hyphenated not in scores("halflife")
 
-    def test_readings_share_one_idf_while_few_chunks_are_read_again(self) -> None:
+    def test_readings_share_one_idf_during_reprocessing(self) -> None:
         first, second, third, *_ = shelf(HYPHENATED, HYPHENATED, HYPHENATED)
         as_before(first)
         as_before(second)
@@ -129,7 +129,7 @@ class TestSearch:
         assert found["half-lif"] == found["halflif"] == approx(idf(9, 4))
         assert set(scores("half-life")) == {first, second, third}
 
-    def test_readings_of_all_configurations(self) -> None:
+    def test_compounds_are_read_in_all_configurations(self) -> None:
         collection = make_collection()
         english = shelve(collection, "english", [HYPHENATED, *OTHERS])[0]
         simple = shelve(collection, "simple", ["halflife", "half-life"])
@@ -153,7 +153,7 @@ class TestPhrases:
             ("halflife drug", False),
         ],
     )
-    def test_reach_over_no_joined_lexeme(self, phrase: str, holds: bool) -> None:
+    def test_phrases_do_not_match_joined_lexemes(self, phrase: str, holds: bool) -> None:
         held, *_ = shelf(f"{HYPHENATED} x-ray tube drug")
         chunks = Chunk.objects.filter(pk=held)
         assert chunks.filter(contains(phrase)).exists() is holds
@@ -173,7 +173,9 @@ class TestMarks:
             ("北京 halflife", "北京 half-life", "<mark>北京</mark> <mark>half-life</mark>"),
         ],
     )
-    def test_a_hit_by_the_joined_reading(self, query: str, text: str, expected: str) -> None:
+    def test_hit_by_the_joined_reading_is_marked(
+        self, query: str, text: str, expected: str
+    ) -> None:
         make_document(make_collection(language="en"), text, file_name="a.txt")
         [result] = search(query, viewer=None).results
         assert str(result.snippet) == expected

@@ -55,13 +55,13 @@ def _documents(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         pytest.param("A-1312/B", "Spare part", id="slashed part number"),
     ],
 )
-def test_the_owner_is_first(query: str, first: str) -> None:
+def test_document_that_owns_an_identifier_is_first(query: str, first: str) -> None:
     response = search(query, viewer=None)
     assert response.results[0].title == first
     assert response.results[0].hit.explanation.tier.reason
 
 
-def test_codes_that_share_only_a_tail_are_strangers() -> None:
+def test_codes_with_the_same_ending_do_not_match() -> None:
     hits = search("INC-2024-0042", viewer=None).results
     named = [result.title for result in hits if result.hit.explanation.tier.reason]
     assert named == ["Incident"]
@@ -72,7 +72,7 @@ def test_the_title_comes_before_the_body() -> None:
     assert titles[:2] == ["30 CFR 75.1725 Machinery and equipment", "A chat about rules"]
 
 
-def test_the_heading_of_a_small_section_is_a_heading() -> None:
+def test_identifier_in_the_heading_of_a_small_section_counts_as_heading() -> None:
     """Small sections share a chunk; E-77 is named in a heading of one, in the text of the other."""
     collection = make_collection("Codes")
     make_document(collection, "# Codes\n\n## A\n\nShort.\n\n## E-77\n\nShort.", file_name="a.md")
@@ -88,7 +88,7 @@ def test_the_heading_of_a_small_section_is_a_heading() -> None:
     assert hits[0].title in {"Codes", "Index"}
 
 
-def test_a_code_that_everyone_names_is_left_to_the_keywords() -> None:
+def test_frequent_code_is_ranked_by_keywords() -> None:
     """In a longer query; alone it is still what was asked for."""
     configuration.current()
     collection = make_collection("Code")

@@ -84,7 +84,7 @@ weights = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_owner_is_first_whatever_the_weights(seed: int) -> None:
+def test_document_that_owns_an_identifier_is_first_under_any_weights(seed: int) -> None:
     chance = random.Random(seed)
     identifiers = owned(chance)
     fill(chance, identifiers)

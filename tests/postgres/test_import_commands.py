@@ -50,7 +50,7 @@ def failing(*arguments: object) -> tuple[str, str]:
     return out.getvalue(), str(error.value)
 
 
-def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
+def test_folder_import_makes_searchable_chunks(folder: Path) -> None:
     printed = import_(folder)
 
     sources = set(Document.objects.values_list("source", flat=True))
@@ -95,14 +95,14 @@ def test_named_files_are_one_import_and_each_must_be_readable(
     }
 
 
-def test_a_name_that_is_no_utf8_is_imported_all_the_same(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf8_is_imported(tmp_path: Path) -> None:
     path = Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.md"))
     path.write_text("# Coffee\n\nText.")
     import_(path)
     assert Document.objects.get().source == f"{tmp_path}/caf\ufffd.md"
 
 
-def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
+def test_archive_is_imported_as_members_or_as_one_document(tmp_path: Path) -> None:
     path = tmp_path / "pages.zip"
     path.write_bytes(make_zip({"a.md": "# A\n\nText.", "b.md": "# B\n\nMore text."}))
     import_(path, "--no-wait")
@@ -111,7 +111,7 @@ def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
     assert Document.objects.filter(source=str(path)).exists()
 
 
-def test_one_refused_origin_leaves_nothing(folder: Path) -> None:
+def test_refused_origin_leaves_no_import(folder: Path) -> None:
     _, error = failing(folder, "https://example.org/")
     assert "disabled" in error
     (folder / "data.csv").write_text("colour\nred\n")
@@ -160,7 +160,7 @@ def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.READY}
 
 
-def test_what_documents_do_not_state_is_given_to_all(folder: Path) -> None:
+def test_options_give_language_and_metadata_to_all_documents(folder: Path) -> None:
     given = ("--metadata", "owner=Ann", "--metadata", "year=2024")
     import_(folder, "--no-wait", "--language", "de", *given)
 
@@ -169,7 +169,7 @@ def test_what_documents_do_not_state_is_given_to_all(folder: Path) -> None:
     assert described == [{"owner": "Ann", "year": 2024}] * len(described)
 
 
-def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
+def test_interrupted_import_is_continued_by_the_next_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "pages.zip"

@@ -68,7 +68,7 @@ def _states(found: dict[str, tuple[str, str]]) -> dict[str, str]:
 # --- one address -------------------------------------------------------------------------------
 
 
-def test_one_address(site: Site, collection: Collection) -> None:
+def test_page_of_one_address_is_imported(site: Site, collection: Collection) -> None:
     site.routes["/guide.php?id=1"] = page("<h1>Beams</h1><p>The long arm.</p>")
     assert _states(imported(collection, Kind.URL, site.url("/guide.php?id=1#part"))) == {
         "guide.php?id=1": S.ADDED
@@ -84,7 +84,7 @@ def test_one_address(site: Site, collection: Collection) -> None:
     assert site.paths == ["/guide.php?id=1"]
 
 
-def test_the_same_address_again(site: Site, collection: Collection) -> None:
+def test_unchanged_address_adds_no_version(site: Site, collection: Collection) -> None:
     """What is unchanged changes nothing; what changed becomes the next version."""
     site.routes["/a"] = page("one")
     first = imported(collection, Kind.URL, site.url("/a"))
@@ -98,7 +98,7 @@ def test_the_same_address_again(site: Site, collection: Collection) -> None:
     assert document.versions.count() == 2
 
 
-def test_a_file_behind_an_address(site: Site, collection: Collection) -> None:
+def test_file_behind_an_address_is_imported(site: Site, collection: Collection) -> None:
     """Its server lies about the type; the content tells it."""
     content = builders.make_pdf()
     site.routes["/get"] = Answer(content, headers={"Content-Type": "text/html"})
@@ -117,7 +117,7 @@ def test_a_file_behind_an_address(site: Site, collection: Collection) -> None:
         (redirect("http://127.0.0.1:9/"), "is not allowed|internal address"),
     ],
 )
-def test_an_address_that_fails(
+def test_failing_address_is_a_failed_item(
     site: Site, collection: Collection, answer: Answer, message: str
 ) -> None:
     site.routes["/a"] = answer
@@ -127,7 +127,7 @@ def test_an_address_that_fails(
     assert not Document.objects.exists()
 
 
-def test_a_server_that_asks_for_a_pause(site: Site, collection: Collection) -> None:
+def test_server_that_asks_for_a_pause_is_asked_later(site: Site, collection: Collection) -> None:
     site.routes["/a"] = Answer(status=429, headers={"Retry-After": "40"})
     of = start(collection, Kind.URL, site.url("/a"), acting_user=None)
     assert run(of.pk)
@@ -144,7 +144,7 @@ def test_a_server_that_asks_for_a_pause(site: Site, collection: Collection) -> N
 # --- switched off, or refused ------------------------------------------------------------------
 
 
-def test_off_unless_switched_on(collection: Collection) -> None:
+def test_import_of_addresses_is_off_by_default(collection: Collection) -> None:
     with pytest.raises(ImportRefused, match="URL_IMPORT=1"):
         start(collection, Kind.URL, "https://example.org/", acting_user=None)
     assert not Import.objects.exists()
@@ -159,7 +159,7 @@ def test_off_unless_switched_on(collection: Collection) -> None:
         ("https://example.org/", {"depth": "2"}, "depth must be"),
     ],
 )
-def test_what_can_never_work_is_refused_at_once(
+def test_invalid_import_is_refused_at_the_start(
     settings: Any, collection: Collection, origin: str, options: dict[str, Any], message: str
 ) -> None:
     settings.URL_IMPORT = True
@@ -168,7 +168,7 @@ def test_what_can_never_work_is_refused_at_once(
     assert not Import.objects.exists()
 
 
-def test_without_the_list_a_local_site_is_not_asked(
+def test_local_site_is_refused_unless_allowed(
     site: Site, settings: Any, collection: Collection
 ) -> None:
     settings.URL_IMPORT_ALLOW = []
@@ -206,7 +206,7 @@ def linked(site: Site) -> Site:
     return site
 
 
-def test_a_site_so_many_links_deep(linked: Site, collection: Collection) -> None:
+def test_site_import_stops_at_its_depth(linked: Site, collection: Collection) -> None:
     found = imported(collection, Kind.SITE, linked.url(), depth=2)
     assert _states(found) == {
         "": S.ADDED, "one": S.ADDED, "two": S.ADDED, "private/a": S.SKIPPED, "away": S.SKIPPED,
@@ -221,13 +221,13 @@ def test_a_site_so_many_links_deep(linked: Site, collection: Collection) -> None
     assert Document.objects.count() == 5
 
 
-def test_a_site_has_so_many_pages_at_most(linked: Site, collection: Collection) -> None:
+def test_site_import_stops_at_its_number_of_pages(linked: Site, collection: Collection) -> None:
     found = imported(collection, Kind.SITE, linked.url(), depth=5, max_pages=3)
     assert list(found) == ["", "one", "two"]
     assert _states(imported(collection, Kind.SITE, linked.url(), depth=0)) == {"": S.DUPLICATE}
 
 
-def test_a_site_whose_rules_fail_waits(site: Site, collection: Collection) -> None:
+def test_site_import_waits_for_a_failing_robots_file(site: Site, collection: Collection) -> None:
     site.routes["/robots.txt"] = Answer(status=503)
     of = start(collection, Kind.SITE, site.url(), acting_user=None)
     run(of.pk)
@@ -237,7 +237,7 @@ def test_a_site_whose_rules_fail_waits(site: Site, collection: Collection) -> No
     assert site.paths == ["/robots.txt"]
 
 
-def test_a_site_goes_on_where_it_was_stopped(linked: Site, collection: Collection) -> None:
+def test_stopped_site_import_continues_where_it_was(linked: Site, collection: Collection) -> None:
     of = start(collection, Kind.SITE, linked.url(), acting_user=None, options={"depth": 2})
     while ImportItem.objects.filter(of=of).exclude(state=S.WAITING).count() < 3:
         run(of.pk, seconds=-1)  # a slice ends before its first item, but for finding it
@@ -250,7 +250,7 @@ def test_a_site_goes_on_where_it_was_stopped(linked: Site, collection: Collectio
     assert len(pages) == len(set(pages))
 
 
-def test_pauses_between_two_requests(
+def test_site_import_pauses_between_requests(
     site: Site, collection: Collection, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
@@ -272,7 +272,7 @@ def _sitemap(*urls: str) -> bytes:
     return f"<urlset>{''.join(f'<url><loc>{url}</loc></url>' for url in urls)}</urlset>".encode()
 
 
-def test_a_sitemap(site: Site, collection: Collection) -> None:
+def test_sitemap_import_adds_the_listed_pages(site: Site, collection: Collection) -> None:
     index = f"<sitemapindex><sitemap><loc>{site.url('/s.xml.gz')}</loc></sitemap></sitemapindex>"
     site.routes |= {
         "/robots.txt": Answer(f"Sitemap: {site.url('/index.xml')}\n".encode()),
@@ -298,7 +298,7 @@ def test_a_sitemap(site: Site, collection: Collection) -> None:
         (Answer(gzip.compress(bytes(40_000_000))), "larger than 20 MB|well-formed"),
     ],
 )
-def test_a_sitemap_that_is_none(
+def test_invalid_sitemap_fails_the_import(
     site: Site, settings: Any, collection: Collection, answer: Answer, message: str
 ) -> None:
     settings.URL_IMPORT_MB = 20
@@ -314,7 +314,7 @@ def test_a_sitemap_that_is_none(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_command(linked: Site, no_worker: None) -> None:
+def test_command_imports_a_site(linked: Site, no_worker: None) -> None:
     out = StringIO()
     call_command(
         "import_documents", linked.url(), collection="Web", depth=1, stdout=out, stderr=out

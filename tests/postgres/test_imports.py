@@ -99,12 +99,12 @@ def test_the_same_archive_again_changes_nothing_and_a_newer_one_brings_up_to_dat
     assert DocumentVersion.objects.count() == 4
 
 
-def test_names_in_an_archive_lead_nowhere_but_down() -> None:
+def test_member_names_cannot_leave_the_archive() -> None:
     of = finish(start({"../../etc/passwd.md": "# A\n\nText."}))
     assert states(of) == {"etc/passwd.md": "added"}
 
 
-def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any) -> None:
+def test_archive_bomb_is_refused_at_the_upload(settings: Any) -> None:
     before = uploaded()
     shelf = make_collection()
     with pytest.raises(IngestionError, match="times its size"):
@@ -159,7 +159,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("moment", ["discovering", "taking", "filed"])
-def test_a_kill_costs_the_item_in_hand_and_doubles_nothing(
+def test_killed_import_repeats_only_the_current_item(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of = start(pages(6))
@@ -210,7 +210,7 @@ def kill_at(patched: pytest.MonkeyPatch, moment: str) -> None:
         patched.setattr(runner, "receive", filed)
 
 
-def test_stopping_really_stops_and_the_rest_is_taken_later() -> None:
+def test_stopped_import_can_be_resumed_for_the_remaining_items() -> None:
     of = start(pages(5))
 
     def check() -> None:
@@ -227,7 +227,7 @@ def test_stopping_really_stops_and_the_rest_is_taken_later() -> None:
     assert Document.objects.count() == 5
 
 
-def test_a_slice_that_is_over_gives_the_import_back() -> None:
+def test_import_is_released_at_the_end_of_a_slice() -> None:
     of = start(pages(3))
     assert runner.run(of.pk, seconds=0)
     of.refresh_from_db()
@@ -238,7 +238,7 @@ def test_a_slice_that_is_over_gives_the_import_back() -> None:
     assert finish(of).state == State.DONE
 
 
-def test_what_ends_its_worker_again_and_again_fails_in_the_end(
+def test_item_that_keeps_killing_its_worker_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     of = start(pages(2))
@@ -338,7 +338,7 @@ def test_a_manifest_sends_lines_to_other_collections(shelf: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "name,size\na.md,3\n", "path,path\na.md,b.md\n"])
-def test_a_manifest_without_sense_is_refused_as_a_whole(shelf: Path, text: str) -> None:
+def test_senseless_manifest_is_refused(shelf: Path, text: str) -> None:
     with pytest.raises(IngestionError):
         manifest(shelf, "m.csv", text)
     assert not Import.objects.exists()
@@ -382,7 +382,7 @@ def test_links_out_of_a_folder_are_not_followed(shelf: Path, tmp_path: Path, set
     assert not Document.objects.filter(source__contains="secret").exists()
 
 
-def test_what_a_command_reads_no_worker_takes(shelf: Path) -> None:
+def test_import_read_by_a_command_is_left_alone_by_workers(shelf: Path) -> None:
     of = importing.start(
         make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
     )

@@ -40,7 +40,7 @@ def claimed(job: Import, **options: Any) -> Lease[Import]:
 
 @pytest.mark.parametrize("model", JOBS, ids=lambda model: model.__name__)
 class TestEveryJob:
-    def test_a_claim_looks_at_the_row_that_it_writes(self, model: type[Job]) -> None:
+    def test_claim_of_a_job_queries_only_its_own_table(self, model: type[Job]) -> None:
         """An UPDATE over a join would claim a row that another has just claimed."""
         query = model.open_jobs().query
         str(query)
@@ -48,14 +48,14 @@ class TestEveryJob:
             [], [model._meta.db_table],
         )  # fmt: skip
 
-    def test_its_task_and_its_queues_are_there(self, model: type[Job]) -> None:
+    def test_task_and_queues_of_a_job_exist(self, model: type[Job]) -> None:
         current_app.loader.import_default_modules()
         assert model.TASK in current_app.tasks
         assert set(model.QUEUES) <= {queue.name for queue in settings.CELERY_TASK_QUEUES}
 
 
 class TestClaim:
-    def test_of_two_one_gets_it(self, job: Import) -> None:
+    def test_only_one_of_two_claims_succeeds(self, job: Import) -> None:
         lease = claimed(job, state=Import.State.RUNNING)
         assert (lease.row.state, lease.row.attempts) == (Import.State.RUNNING, 1)
         assert lease.row.is_leased
@@ -69,17 +69,19 @@ class TestClaim:
             {"options": {"host": "elsewhere"}},
         ],
     )
-    def test_what_is_not_open_or_not_due_is_no_worker_s(
+    def test_closed_or_future_job_cannot_be_claimed(
         self, job: Import, fields: dict[str, Any]
     ) -> None:
         Import.objects.update(**fields)
         assert claim(Import, job.pk) is None
 
-    def test_early_takes_what_is_not_due(self, job: Import) -> None:
+    def test_early_claim_takes_a_future_job(self, job: Import) -> None:
         Import.objects.update(not_before=timezone.now() + timedelta(hours=1))
         assert claimed(job, early=True)
 
-    def test_a_dead_worker_s_lease_runs_out_and_it_stays_out(self, job: Import) -> None:
+    def test_expired_lease_can_be_claimed_and_its_old_holder_writes_nothing(
+        self, job: Import
+    ) -> None:
         dead = claimed(job)
         Import.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         assert claimed(job).row.attempts == 2
@@ -98,12 +100,12 @@ class TestClaim:
 
 
 class TestLease:
-    def test_it_is_given_back_at_the_end(self, job: Import) -> None:
+    def test_lease_is_released_at_the_end(self, job: Import) -> None:
         with claimed(job):
             pass
         assert claimed(job)
 
-    def test_an_error_gives_it_back_with_a_pause(self, job: Import) -> None:
+    def test_error_releases_the_lease_with_a_pause(self, job: Import) -> None:
         before = timezone.now()
         with pytest.raises(ZeroDivisionError), claimed(job):
             raise ZeroDivisionError
@@ -112,7 +114,7 @@ class TestLease:
         assert job.not_before is not None
         assert job.not_before >= before + PAUSE_AFTER_ERROR
 
-    def test_a_process_that_is_asked_to_end_gives_it_back_at_once(self, job: Import) -> None:
+    def test_interrupted_process_releases_its_lease_at_once(self, job: Import) -> None:
         with pytest.raises(KeyboardInterrupt), claimed(job):
             raise KeyboardInterrupt
         assert claimed(job)
@@ -125,7 +127,7 @@ class TestLease:
         job.refresh_from_db()
         assert (job.state, job.error) == (Import.State.CANCELLED, "")
 
-    def test_the_loss_of_another_lease_is_passed_on(self, job: Import) -> None:
+    def test_loss_of_an_outer_lease_is_raised(self, job: Import) -> None:
         """A run is measured for a publication: the publication's stop is not the run's."""
         other = Import.objects.create(collection=job.collection, kind=job.kind, origin="other")
         outer = claimed(job)
@@ -134,7 +136,7 @@ class TestLease:
             outer.update(error="lost")
         assert claimed(other)
 
-    def test_postponed_it_waits_and_finished_it_is_over(self, job: Import) -> None:
+    def test_postponed_job_waits_and_finished_job_is_closed(self, job: Import) -> None:
         claimed(job).postpone(timedelta(minutes=5), error="Away.")
         job.refresh_from_db()
         assert (job.error, job.is_leased) == ("Away.", False)
@@ -145,7 +147,7 @@ class TestLease:
 
 
 class TestSweep:
-    def test_it_finds_what_no_message_speaks_of(
+    def test_sweep_finds_jobs_without_a_message(
         self, job: Import, django_capture_on_commit_callbacks: Any
     ) -> None:
         with django_capture_on_commit_callbacks(execute=True):
@@ -167,7 +169,7 @@ class TestSweep:
         monkeypatch.setattr("common.jobs.waiting", {"imports": 0}.get)
         assert sweep(Import) == 1
 
-    def test_a_message_that_came_too_early_or_found_it_held_counts_no_longer(
+    def test_message_that_found_its_job_leased_or_not_due_is_sent_again(
         self, job: Import, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("common.jobs.waiting", {"imports": 3}.get)
@@ -178,7 +180,7 @@ class TestSweep:
             Import.objects.update(enqueued_at=timezone.now())
         assert sweep(Import) == 1
 
-    def test_each_lane_by_its_own_queue(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_each_lane_is_swept_by_its_own_queue(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pks = [upload(make_collection(name), f"# {name}").version.pk for name in ("one", "two")]
         DocumentVersion.objects.filter(pk=pks[1]).update(lane=Lane.BULK)
         DocumentVersion.objects.update(enqueued_at=timezone.now() - timedelta(minutes=1))
@@ -194,7 +196,7 @@ class TestSweep:
 
 @pytest.mark.django_db(transaction=True)
 class TestThreads:
-    def test_of_eight_claims_at_once_one_succeeds(self, job: Import) -> None:
+    def test_one_of_eight_simultaneous_claims_succeeds(self, job: Import) -> None:
         leases: list[Lease[Import] | None] = []
         together = threading.Barrier(8)
 

@@ -115,7 +115,7 @@ def test_passages_find_their_innermost_judged_section(harbour: SectionCollection
     assert "Brakes" in of_second["old/harbour.md"]
 
 
-def test_a_term_is_a_section_of_passages_that_know_theirs(harbour: SectionCollection) -> None:
+def test_defined_term_is_a_section_of_its_passage(harbour: SectionCollection) -> None:
     """A line that only says the same is none, but for passages from before sections were stored."""
     page = "# Words\n\n## Terms\n\nKeel\n:   Below the hull.\n\nSee\n\nBallast\n\nIts stones.\n"
     make_document(Collection.objects.get(), page, file_name="words.md", source="words.md")
@@ -150,7 +150,7 @@ class TestEvaluate:
         call_command("evaluate", *arguments, stdout=out)
         return out.getvalue()
 
-    def test_without_other_collections_the_one_that_ships_is_measured(self) -> None:
+    def test_shipped_judged_collection_is_measured_by_default(self) -> None:
         printed = self.evaluate("--profile", "default", "keyword-only")
         assert "nowhere is missing, so the judged collection that ships is used" in printed
         assert "BEIR" in printed
@@ -158,7 +158,7 @@ class TestEvaluate:
         assert "harbour: 2 queries" in printed
         assert "1 judged sections are not in the documents" in printed
 
-    def test_says_of_each_question_what_stands_first(self) -> None:
+    def test_evaluation_names_the_first_result_of_each_question(self) -> None:
         command = Command()
         call_command(command, stdout=StringIO())
         (outcome,) = command.outcomes
@@ -223,7 +223,7 @@ class TestShipped:
         assert len(lines) == 2
         assert not Judgement.objects.filter(query=belt).exists()
 
-    def test_a_site_without_the_demo_gets_them_hidden_from_readers(
+    def test_shipped_collection_is_hidden_from_readers(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         page = documents.SourceFile("page.rst", "django-9.9/page.txt", b"Page\n====\n\nText.\n")

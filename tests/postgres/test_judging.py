@@ -82,14 +82,14 @@ class TestJudging:
             (("ferry", []), 4, "not one of 0, 1, 2 and 3"),
         ],
     )
-    def test_what_is_wrong_is_said(
+    def test_invalid_judgement_names_the_error(
         self, documents: dict[str, Document], reader: User, question: Any, grade: int, said: str
     ) -> None:
         with pytest.raises(JudgementError, match=said):
             judging.judge(*question, documents["ferry"], grade, acting_user=reader)
         assert not GoldenQuery.objects.exists()
 
-    def test_nobody_judges_what_they_may_not_see(
+    def test_unreadable_document_cannot_be_judged(
         self, documents: dict[str, Document], reader: User
     ) -> None:
         hide(documents)
@@ -100,7 +100,7 @@ class TestJudging:
         with pytest.raises(JudgementError, match="Unknown collection: harbour"):
             judging.ensure_query(FERRY, ["harbour"], acting_user=reader)
 
-    def test_what_others_may_not_see_is_not_counted_for_them(
+    def test_counts_of_judgements_leave_out_unreadable_documents(
         self, documents: dict[str, Document], administrator: User, reader: User
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=administrator)
@@ -111,7 +111,7 @@ class TestJudging:
         assert golden.listed(administrator).count() == 2
         assert not Judgement.objects.visible_to(reader).exists()
 
-    def test_where_judges_differ_is_told_in_one_query(
+    def test_disagreements_are_listed_in_one_query(
         self,
         documents: dict[str, Document],
         reader: User,
@@ -131,7 +131,7 @@ class TestJudging:
 
 
 class TestUndo:
-    def test_it_restores_grade_and_note_exactly_step_by_step(
+    def test_undo_restores_grade_and_note_step_by_step(
         self, documents: dict[str, Document], reader: User
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader, note="First.")
@@ -153,7 +153,7 @@ class TestUndo:
         assert not GoldenQuery.objects.exists()
         assert judging.undo(acting_user=reader) is None
 
-    def test_it_takes_back_ones_own_steps_alone(
+    def test_undo_takes_back_own_steps_only(
         self, documents: dict[str, Document], reader: User, member: User
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
@@ -162,7 +162,7 @@ class TestUndo:
         assert grades() == [(FERRY, "member", 1)]
         assert judging.undo(acting_user=reader) is None
 
-    def test_it_gives_the_first_place_back(
+    def test_undo_restores_the_required_first_document(
         self, documents: dict[str, Document], reader: User, member: User
     ) -> None:
         for name in ("ferry", "tides", None):
@@ -188,7 +188,7 @@ class TestUndo:
 
 class TestFiles:
     @pytest.mark.parametrize("name", FORMATS)
-    def test_round_trip(
+    def test_exported_judgements_can_be_imported_again(
         self, documents: dict[str, Document], administrator: User, name: str
     ) -> None:
         judge_all(documents, administrator)
@@ -224,7 +224,7 @@ class TestFiles:
         assert Judgement.objects.get(judge=reader).grade == 2
         assert exchange.export("csv", viewer=administrator)[1] != made
 
-    def test_documents_are_found_by_any_name_and_bad_lines_told(
+    def test_import_finds_documents_by_any_name_and_reports_bad_lines(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         Document.objects.filter(pk=documents["tides"].pk).update(source="/srv/tides.md")
@@ -243,7 +243,7 @@ class TestFiles:
         ]
         assert Judgement.objects.get(query__text="a").grade == 1
 
-    def test_what_one_may_not_see_is_neither_given_out_nor_found(
+    def test_export_and_import_leave_out_unreadable_documents(
         self, documents: dict[str, Document], administrator: User, reader: User
     ) -> None:
         judge_all(documents, administrator)
@@ -254,7 +254,7 @@ class TestFiles:
         done = exchange.import_file("csv", made, acting_user=reader)
         assert (done.judgements, len(done.problems)) == (0, 3)
 
-    def test_the_command_does_the_same(
+    def test_command_exports_and_imports_judgements(
         self, documents: dict[str, Document], administrator: User, tmp_path: Path
     ) -> None:
         judge_all(documents, administrator)

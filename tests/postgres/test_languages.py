@@ -84,13 +84,13 @@ class TestWithoutWordBreaks:
             pytest.param("gearbox", "Notes", id="English in typographic quotes"),
         ],
     )
-    def test_found_by_a_word(self, text: str, best: str) -> None:
+    def test_text_without_word_breaks_is_found_by_a_word(self, text: str, best: str) -> None:
         assert titles(text)[0] == best
 
-    def test_half_width_is_found_by_full_width_and_back(self) -> None:
+    def test_half_width_and_full_width_letters_match(self) -> None:
         assert titles("カメラ")[0] == titles("ｶﾒﾗ")[0] == "カメラ"
 
-    def test_what_shares_a_letter_is_found_after_what_shares_a_word(self) -> None:
+    def test_shared_word_ranks_before_a_shared_letter(self) -> None:
         assert set(titles("潜水艇")) == {"泵站", "Notes"}  # of the submarine only the water
         assert titles("火星") == []
 
@@ -138,18 +138,18 @@ class TestWithoutWordBreaks:
             pytest.param("gearbox", "“<mark>gearbox</mark>”—rebuilt", id="within quotes"),
         ],
     )
-    def test_the_words_found_are_marked(self, text: str, marked: str) -> None:
+    def test_matched_words_are_marked(self, text: str, marked: str) -> None:
         found = search(text, viewer=None, choices=KEYWORDS)
         assert marked in found.results[0].snippet
 
-    def test_they_are_marked_in_the_whole_document_too(self) -> None:
+    def test_matched_words_are_marked_on_the_document_page(self) -> None:
         document = Document.objects.get(title="泵站")
         reading = passages_of(document, viewer=None, requested=None, words="“润滑油” 冷水")
         html = "".join(str(part.html) for part in reading.passages[0].parts)
         assert html.count("<mark>") == 2
         assert "<mark>润滑油</mark>" in html
 
-    def test_text_and_offsets_stay_as_they_are(self) -> None:
+    def test_stored_text_and_offsets_are_unchanged(self) -> None:
         for chunk in Chunk.objects.select_related("version"):
             assert chunk.version.text[chunk.start : chunk.end] == chunk.text
 
@@ -187,7 +187,7 @@ class TestModelsLanguages:
         filters = Filters(collections=(collection,))
         return search(text, viewer=None, filters=filters, choices=Choices(**choices))
 
-    def test_an_unknown_language_leans_on_the_keywords(self) -> None:
+    def test_language_unknown_to_the_model_raises_the_keyword_weight(self) -> None:
         answer = self.ask("Wohin fließt das Wasser der Pumpen", "werk")
         before = answer.profile.weights[answer.classification.query_class]
         assert answer.weights.vector == approx(before.vector * VECTOR_SHARE)
@@ -206,18 +206,18 @@ class TestModelsLanguages:
             pytest.param("gearbox", "shelf", id="nobody can tell"),
         ],
     )
-    def test_meaning_keeps_its_weight(self, text: str, collection: str) -> None:
+    def test_known_language_keeps_the_vector_weight(self, text: str, collection: str) -> None:
         answer = self.ask(text, collection)
         before = answer.profile.weights[answer.classification.query_class]
         assert answer.weights.vector >= before.vector
         assert not any("does not support" in note for note in answer.notes)
 
-    def test_a_script_tells_the_language(self) -> None:
+    def test_language_is_recognised_by_its_script(self) -> None:
         assert "does not support Chinese" in self.ask("图书馆几点开门", "shelf").notes[0]
         assert "does not support Japanese" in self.ask("カメラの使い方", "shelf").notes[0]
         assert "does not support Thai" in self.ask("รถไฟไปเชียงใหม่", "shelf").notes[0]
 
-    def test_a_mixed_library_is_asked_in_its_own_languages(self) -> None:
+    def test_mixed_library_gives_no_note_for_its_own_languages(self) -> None:
         def notes(text: str) -> tuple[str, ...]:
             filters = Filters(collections=("werk", "works"))
             return search(text, viewer=None, filters=filters).notes
@@ -225,14 +225,14 @@ class TestModelsLanguages:
         assert notes("Wohin fließt das Wasser der Pumpen") != ()
         assert notes("Where does the water of the pumps go") == ()
 
-    def test_forced_weights_stand(self) -> None:
+    def test_forced_weights_are_not_changed(self) -> None:
         forced = Weights(0.7, 0.3, 0)
         answer = self.ask("Wasser der Pumpen", "werk", weights=forced)
         assert answer.weights == forced
         assert answer.notes == ()
 
     @pytest.mark.parametrize("profile", ["textbook", "vector-only", "rrf"])
-    def test_fixed_profiles_stand(self, profile: str) -> None:
+    def test_fixed_profiles_are_not_changed(self, profile: str) -> None:
         answer = self.ask("Wasser der Pumpen", "werk", profile=profile)
         assert answer.weights == answer.profile.weights[answer.classification.query_class]
 
@@ -260,7 +260,7 @@ class TestPassagesInOtherLanguages:
         choices = {"query_class": QueryClass.GENERAL, **choices}
         return search(text, viewer=None, filters=filters, choices=Choices(**choices))
 
-    def test_meaning_counts_alone_for_the_english_one(self) -> None:
+    def test_passage_in_another_language_is_scored_by_meaning_alone(self) -> None:
         answer = self.ask()
         by_language = {result.language: result.hit for result in answer.results}
         assert set(by_language) == {"de", "en"}
@@ -296,23 +296,25 @@ class TestNearestSentence:
         filters = Filters(collections=("minutes",))
         return search(text, viewer=None, filters=filters, choices=self.MEANING)
 
-    def test_is_marked(self, minutes: None) -> None:
+    def test_nearest_sentence_is_marked(self, minutes: None) -> None:
         snippet = self.ask().results[0].snippet
         marked = snippet.partition('<mark class="nearest">')[2].partition("</mark>")[0]
         assert marked == "Canines that bark through the night can be trained to stay calm."
         assert snippet.count("<mark") == 1
 
-    def test_leaves_marked_words_alone(self, minutes: None) -> None:
+    def test_nearest_sentence_is_not_marked_where_words_match(self, minutes: None) -> None:
         snippet = self.ask("how do I keep canines quiet after dark").results[0].snippet
         assert "<mark>Canines</mark>" in snippet
         assert "nearest" not in snippet
 
-    def test_is_embedded_once(self, minutes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nearest_sentence_is_embedded_once(
+        self, minutes: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         first = self.ask().results[0].snippet
         monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)
         assert self.ask().results[0].snippet == first
 
-    def test_takes_no_longer_than_its_time(
+    def test_nearest_sentence_is_skipped_after_its_time_limit(
         self, minutes: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(marking, "SECONDS", -1.0)
@@ -326,7 +328,9 @@ class TestNearestSentence:
         monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _fails)
         assert self.ask().results[0].snippet.startswith("The committee met")
 
-    def test_is_not_asked_of_a_server(self, minutes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nearest_sentence_is_not_embedded_by_a_server(
+        self, minutes: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(marking, "SECONDS", -1.0)
         results = self.ask().results
         monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)

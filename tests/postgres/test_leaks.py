@@ -274,7 +274,7 @@ def test_everybody_is_shown_what_they_may_read_and_nothing_else(graph: Graph) ->
     walk(graph, STEPS)
 
 
-def test_candidates_cached_for_the_workbench_are_of_the_readers_of_now(graph: Graph) -> None:
+def test_cached_workbench_candidates_respect_current_rights(graph: Graph) -> None:
     viewer = graph.sailors[0]
     two = [graph.documents[word] for word in ("anchor", "binnacle")]
     for mine, hidden in (two, two[::-1]):  # what is counted stays the same
@@ -285,7 +285,7 @@ def test_candidates_cached_for_the_workbench_are_of_the_readers_of_now(graph: Gr
         assert shown & {"anchor", "binnacle"} == {mine.title.split()[-1]}
 
 
-def test_it_finds_a_candidate_generator_that_drops_the_filter(
+def test_leak_test_detects_retrieval_without_the_visibility_filter(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unfiltered(scope: Scope) -> Scope:
@@ -297,7 +297,7 @@ def test_it_finds_a_candidate_generator_that_drops_the_filter(
         walk(graph, STEPS, "results")
 
 
-def test_it_finds_a_stored_answer_for_a_reader_who_lost_its_source(
+def test_leak_test_detects_a_stored_answer_with_an_unreadable_source(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     everything = SimpleNamespace(visible_to=lambda _viewer: Document.objects.all())

@@ -43,7 +43,7 @@ class TestServices:
             collection, data, file_name="a.md", acting_user=options.pop("user", None), **options
         )
 
-    def test_a_new_version_keeps_it_unless_new_is_given(
+    def test_new_version_keeps_metadata_unless_new_metadata_is_given(
         self, plain: Collection, administrator: User
     ) -> None:
         def stored() -> Any:
@@ -73,7 +73,7 @@ class TestServices:
         document = Document.objects.get()
         assert (document.metadata, document.versions.count()) == ({"n": 2}, 1)
 
-    def test_the_parts_of_an_archive_begin_with_that_of_the_whole(self, plain: Collection) -> None:
+    def test_archive_members_inherit_metadata_of_the_archive(self, plain: Collection) -> None:
         data = io.BytesIO(make_zip({"in.md": "# In\n\nA pump within."}))
         receipt = services.receive(
             plain, data, file_name="a.zip", metadata={"client": "ACME"}, acting_user=None
@@ -87,7 +87,7 @@ class TestServices:
 
 
 class TestExports:
-    def test_carry_metadata_and_the_keys_of_the_collection(self, tmp_path: Path) -> None:
+    def test_exports_contain_metadata_and_the_keys_of_the_collection(self, tmp_path: Path) -> None:
         source = make_collection("Source", metadata_keys=["department"])
         document = make_document(source, "# A\n\nText.")
         services.describe(document, metadata=ALPHA, acting_user=None)
@@ -124,7 +124,7 @@ class TestManifests:
         assert stored == {"a": {"part_number": "007", "year": 2024, "tags": ["x"]}, "b": {}}
         assert Document.objects.get(title="a").source_kind == SourceKind.PATH
 
-    def test_a_later_manifest_corrects_it_without_a_new_version(self, tmp_path: Path) -> None:
+    def test_later_manifest_corrects_metadata_without_a_new_version(self, tmp_path: Path) -> None:
         self.run(tmp_path, "m.csv", "path,owner\na.md,Ann\n")
         of = self.run(tmp_path, "n.csv", "path,owner\na.md,Bob\nb.md,Bob\n")
         assert {one.state for one in ImportItem.objects.filter(of=of)} == {"duplicate", "added"}
@@ -152,7 +152,7 @@ class TestManifests:
         assert message in failed.message
         assert Document.objects.get().title == "b"
 
-    def test_an_import_has_metadata_for_all_that_a_line_overrules(self, tmp_path: Path) -> None:
+    def test_manifest_line_overrides_metadata_of_the_import(self, tmp_path: Path) -> None:
         given = {"owner": "Ann", "batch": 7}
         self.run(tmp_path, "m.csv", "path,owner\na.md,Bob\nb.md,\n", metadata=given)
         stored = dict(Document.objects.values_list("title", "metadata"))

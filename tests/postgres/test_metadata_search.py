@@ -78,7 +78,7 @@ class TestSearch:
             ),
         ],
     )
-    def test_narrows_to_what_fits(self, condition: str, found: set[str]) -> None:
+    def test_metadata_condition_narrows_the_results(self, condition: str, found: set[str]) -> None:
         assert titles(f"pump {condition}") == found
         assert titles(f"{condition} pump") == found
 
@@ -111,7 +111,7 @@ class TestSearch:
     @pytest.mark.parametrize(
         "condition", [MetadataFilter("tags", "pump"), MetadataFilter("n", "5", Comparison.ABOVE)]
     )
-    def test_the_index_answers(self, condition: MetadataFilter) -> None:
+    def test_metadata_condition_uses_the_index(self, condition: MetadataFilter) -> None:
         chunks = Scope.of(None, Filters(metadata=(condition,))).chunks
         with transaction.atomic(), connection.cursor() as cursor:
             # So few rows need no index, and each passage could bring its document by itself.
@@ -122,7 +122,7 @@ class TestSearch:
 
 @pytest.mark.usefixtures("shelf")
 class TestFacets:
-    def test_are_of_the_keys_that_a_collection_names(self) -> None:
+    def test_facets_are_the_keys_named_by_collections(self) -> None:
         found = {
             facet.label: [(one.value, one.documents) for one in facet.options]
             for facet in facets_for(None).metadata
@@ -137,7 +137,7 @@ class TestFacets:
             "Tags": [("tags:pump", 2), ("tags:valve", 1)],
         }
 
-    def test_each_finds_as_many_documents_as_it_says(self) -> None:
+    def test_each_facet_value_finds_its_number_of_documents(self) -> None:
         Collection.objects.update(metadata_keys=["department", "tags", "year", "price", "draft"])
         offered = [one for facet in facets_for(None).metadata for one in facet.options]
         assert {"draft:true", "price:12.5", "year:2024"} <= {one.value for one in offered}
@@ -145,7 +145,7 @@ class TestFacets:
             wanted = Filters(metadata=(metadata_filter(option.value),))
             assert len(titles("pump", filters=wanted)) == option.documents, option.value
 
-    def test_show_the_most_frequent_values(self, shelf: Collection) -> None:
+    def test_facets_show_the_most_frequent_values(self, shelf: Collection) -> None:
         # With only 10 of 15 values, those of two documents come first.
         for n in range(15):
             for copy in range(2 if n >= 12 else 1):
@@ -156,7 +156,7 @@ class TestFacets:
         assert labels[:4] == ["pump", "t12", "t13", "t14"]
         assert len(labels) == 10
 
-    def test_of_hidden_documents_are_never_seen(self, member: User) -> None:
+    def test_facets_leave_out_hidden_documents(self, member: User) -> None:
         hidden = make_collection(
             "Vault", visibility=Visibility.GROUPS, groups=["insiders"], metadata_keys=["code"]
         )
@@ -169,14 +169,14 @@ class TestFacets:
         assert "'code:x'" in repr(facets_for(member))
         assert titles("pump meta.department:Vault") == set()
 
-    def test_of_deleted_and_unread_documents_are_not_counted(self, shelf: Collection) -> None:
+    def test_facets_leave_out_deleted_and_unprocessed_documents(self, shelf: Collection) -> None:
         services.delete([Document.objects.get(title="Beta")], acting_user=None)
         waiting = upload(shelf, "# Waiting").document
         services.describe(waiting, metadata={"tags": "pump"}, acting_user=None)
         tags = next(f for f in facets_for(None).metadata if f.key == "tags")
         assert [(one.label, one.documents) for one in tags.options] == [("pump", 1), ("valve", 1)]
 
-    def test_cost_a_query_only_where_a_key_is_named(
+    def test_facets_cost_a_query_only_if_a_key_is_named(
         self, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         with django_assert_num_queries(2):

@@ -38,7 +38,7 @@ größe année <b> &amp; 北 北京 รถ привет WHO's _x_ 10e3 /etc/the 
 
 
 class TestStopWords:
-    def test_find_nothing_under_the_configuration_of_few_chunks(self) -> None:
+    def test_stop_words_find_nothing_under_a_rare_configuration(self) -> None:
         collection = make_collection()
         pump, *_ = shelve(collection, "english", ENGLISH)
         [other] = shelve(collection, "simple", ["the and of who pump"])
@@ -46,13 +46,13 @@ class TestStopWords:
         assert set(idfs("the pump and the valve")) == {"pump", "valv"}
         assert other not in scores("the valve and the river")
 
-    def test_alone_find_as_they_are_read(self) -> None:
+    def test_query_of_stop_words_alone_finds_them_where_they_are_words(self) -> None:
         collection = make_collection()
         shelve(collection, "english", ENGLISH)
         [other] = shelve(collection, "simple", ["who are the who"])
         assert list(scores("the who")) == [other]
 
-    def test_of_the_querys_language_stop_in_that_of_most_chunks(self) -> None:
+    def test_stop_words_of_the_query_language_are_ignored_in_the_main_configuration(self) -> None:
         """A detected language keeps its own words: `son` is a stop word in Spanish alone."""
         collection = make_collection()
         spanish = ["bomba the", "válvula", "río", "aceite", "grasa", "rey", "reina", "mar", "sol"]
@@ -61,13 +61,15 @@ class TestStopWords:
         assert set(idfs("what is this of the river and the son")) == {"river", "son"}
         assert son in scores("what is this of the river and the son")
 
-    def test_of_most_chunks_stop_in_an_undetected_query(self) -> None:
+    def test_stop_words_of_the_main_configuration_are_ignored_in_a_query_of_unknown_language(
+        self,
+    ) -> None:
         collection = make_collection()
         shelve(collection, "spanish", ["bomba", "válvula", "río", "aceite", "grasa", "rey", "mar"])
         shelve(collection, "english", ["a son of the river"])
         assert set(idfs("son río")) == {"rio"}
 
-    def test_within_hyphens_and_addresses_follow_the_parser(self) -> None:
+    def test_stop_words_in_hyphens_and_addresses_follow_the_parser(self) -> None:
         collection = make_collection()
         shelve(collection, "english", ["plug-and-play", "see http://the.org/and/of", *ENGLISH])
         shelve(collection, "simple", ["and the of plug-and-play http://the.org/and/of"])
@@ -75,13 +77,13 @@ class TestStopWords:
         assert set(idfs("plug-and-play")) == found
         assert set(idfs("http://the.org/and/of")) == {"the.org/and/of", "the.org", "/and/of"}
 
-    def test_are_unknown_where_no_words_are_separated(self) -> None:
+    def test_languages_without_word_breaks_have_no_stop_words(self) -> None:
         collection = make_collection()
         [pump] = shelve(collection, "simple", ["水 水泵 泵 the"])
         shelve(collection, "english", ["the pump"])
         assert pump in scores("水泵")
 
-    def test_of_synonyms_stop_too(self) -> None:
+    def test_stop_words_of_synonyms_are_ignored_too(self) -> None:
         collection = make_collection()
         pump, *_ = shelve(collection, "english", ENGLISH)
         shelve(collection, "simple", ["the of and", "who"])
@@ -97,7 +99,7 @@ class TestStopWords:
         max_size=30,
     ).map(" ".join)
 )
-def test_stop_words_are_told_by_their_positions(text: str, db: None) -> None:
+def test_stop_words_are_recognised_by_their_positions(text: str, db: None) -> None:
     """Every configuration numbers the words of a text as `simple` does, which drops none."""
     text = text.encode("utf-8", "ignore").decode()
     with connection.cursor() as cursor:
@@ -123,7 +125,7 @@ def terms_weight(chunk: int, lexeme: str) -> float:
 
 
 class TestIdf:
-    def test_is_shared_by_the_readings_of_a_word(self) -> None:
+    def test_idf_is_shared_by_the_readings_of_a_word(self) -> None:
         """All ten chunks are searched for bearings: one holds its stem, two hold it unstemmed."""
         shelve(collection := make_collection(), "english", ENGLISH)
         shelve(collection, "simple", ["bearings", "bearings pump", "other"])
@@ -133,7 +135,7 @@ class TestIdf:
             "bearings": approx(idf(10, 3)),
         }
 
-    def test_counts_no_chunks_of_a_configuration_where_the_word_is_a_stop_word(self) -> None:
+    def test_idf_ignores_configurations_where_the_word_is_a_stop_word(self) -> None:
         """Son is a word in English alone: the 7 English chunks count, not the 8 Spanish ones."""
         shelve(collection := make_collection(), "english", ENGLISH)
         spanish = ["bomba", "válvula", "río", "aceite", "grasa", "rey", "mar", "sol"]
@@ -141,22 +143,22 @@ class TestIdf:
         found = idfs("what is this of the river and the son")
         assert found == {"river": approx(idf(15, 2)), "son": approx(idf(7, 1))}
 
-    def test_is_next_to_nothing_for_the_stem_of_another_word(self) -> None:
+    def test_idf_is_tiny_for_the_stem_of_another_word(self) -> None:
         """Porter has the French stem port, which many English chunks hold and no French one."""
         shelve(collection := make_collection(), "english", ["port"] * 9 + ["porter"])
         shelve(collection, "french", ["pompe", "huile"])
         assert idfs("porter") == {"porter": approx(idf(10, 1)), "port": approx(idf(9, 9))}
 
-    def test_counts_each_configuration_once_for_several_synonyms(self) -> None:
+    def test_idf_counts_each_configuration_once_for_several_synonyms(self) -> None:
         collection = make_collection()
         bearings = shelve(collection, "english", ENGLISH)[2]
         found = scores("balls", Signal.SYNONYM, expansions=("bearings", "bearing"))
         assert found == {bearings: approx(idf(7, 1) * terms_weight(bearings, "bear"), rel=1e-4)}
 
 
-@pytest.mark.usefixtures("not_kept")
+@pytest.mark.usefixtures("statements_compiled_anew")
 class TestLongQueries:
-    def test_look_up_the_terms_of_most_weight(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_long_queries_use_the_heaviest_terms(self, monkeypatch: pytest.MonkeyPatch) -> None:
         limited = query_terms.TABLES.replace(f"LIMIT {query_terms.MAX_TERMS}", "LIMIT 2")
         monkeypatch.setattr(query_terms, "TABLES", limited)
         shelve(make_collection(), "simple", ["a b c d", "a b c", "a b", "a"])
@@ -176,7 +178,7 @@ class TestLongQueries:
             pytest.param("'\\" * 2_000, id="quotes"),
         ],
     )
-    def test_of_4000_characters_are_no_error(self, text: str) -> None:
+    def test_queries_of_4000_characters_are_accepted(self, text: str) -> None:
         collection = make_collection()
         shelve(collection, "english", [*ENGLISH, " ".join(f"word{i}" for i in range(300))])
         shelve(collection, "simple", ["a pump"])
@@ -250,7 +252,7 @@ class TestForeignChunks:
     )
     @example(config="simple", texts=[" ".join(STOPS["spanish"])] * 6)
     @example(config="simple", texts=["de"])
-    def test_change_no_ranking_by_stop_words(
+    def test_foreign_chunks_do_not_change_the_ranking_by_stop_words(
         self, config: str, texts: list[str], spanish: tuple[Queries, float]
     ) -> None:
         queries, before = spanish

@@ -57,10 +57,10 @@ class TestParts:
             pytest.param("a" * 70 + "Field", {"a" * 70 + "field"}, id="data"),
         ],
     )
-    def test_of_names(self, text: str, expected: set[str]) -> None:
+    def test_names_are_split_into_these_parts(self, text: str, expected: set[str]) -> None:
         assert set(lexemes_of(text)) == expected
 
-    def test_parts_stand_where_the_name_stands(self) -> None:
+    def test_parts_have_the_position_of_the_name(self) -> None:
         found = lexemes_of("A RenameField, a field, then RenameField")
         assert found["renamefield"] == found["renam"] == [2, 6]
         assert found["field"] == [2, 4, 6]
@@ -75,7 +75,9 @@ class TestParts:
         ).map(" ".join),
         config=st.sampled_from(["english", "german", "simple"]),
     )
-    def test_take_no_position_of_another_word(self, text: str, config: str, db: None) -> None:
+    def test_parts_leave_positions_of_other_words_unchanged(
+        self, text: str, config: str, db: None
+    ) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT lexeme, positions FROM unnest(to_tsvector(%s, %s))", [config, spaced(text)]
@@ -87,7 +89,7 @@ class TestParts:
             own = {place for place in places if place < 9_000}  # joined readings stand behind
             assert set(plain.get(lexeme, ())) <= own <= taken
 
-    def test_python_divides_alike(self) -> None:
+    def test_python_and_postgres_split_names_alike(self) -> None:
         assert name_parts("aRenameField, on_delete") == ["a", "rename", "field", "on", "delete"]
         assert name_parts("JSONField", whole=True) == ["jsonfield", "json", "field"]
 
@@ -110,7 +112,7 @@ class TestSearch:
         # Title, confidence and marks know the question's own words alone.
         assert [term.lexeme for term in ask("renameField field").terms] == ["renamefield", "field"]
 
-    def test_no_phrase_is_made_of_parts(self) -> None:
+    def test_phrases_do_not_match_parts_of_names(self) -> None:
         named, *_ = shelf("a RenameField of the schema")
         assert not Chunk.objects.filter(contains("rename field"), pk=named).exists()
 
@@ -132,7 +134,7 @@ class TestMarks:
             ("save form", "Call form.save() now", "Call <mark>form.save</mark>() now"),
         ],
     )
-    def test_a_name_of_which_half_is_said(self, query: str, text: str, expected: str) -> None:
+    def test_name_matched_by_a_part_is_marked(self, query: str, text: str, expected: str) -> None:
         make_document(make_collection(language="en"), text, file_name="a.txt")
         [result] = search(query, viewer=None).results
         assert str(result.snippet) == expected
@@ -159,7 +161,9 @@ def manual(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("query", "name"), ASKED.items())
-def test_words_find_the_name_and_the_name_itself_first(query: str, name: str, manual: None) -> None:
+def test_words_find_the_name_and_the_whole_name_ranks_first(
+    query: str, name: str, manual: None
+) -> None:
     choices = Choices(profile="keyword-only")
     found = [each.title for each in search(query, viewer=None, choices=choices).results]
     assert set(found[:2]) == {"Words", name}

@@ -89,7 +89,7 @@ def finished(row: Optimisation) -> Optimisation:
 
 
 class TestFinding:
-    def test_finds_better_weights_and_makes_a_draft_of_them(
+    def test_better_weights_become_a_draft(
         self, misled: SearchProfile, administrator: User
     ) -> None:
         row = finished(started(misled, administrator))
@@ -125,7 +125,9 @@ class TestFinding:
         assert "judged golden queries" in row.error
         assert row.draft is None
 
-    def test_no_gain_stays_no_draft(self, misled: SearchProfile, administrator: User) -> None:
+    def test_no_draft_is_made_without_a_gain(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
         weights = dict.fromkeys(QueryClass, Weights(0.1, 0.9, 0))
         drafts.edit(misled, {}, weights, acting_user=administrator)
         row = finished(started(misled, administrator))
@@ -147,14 +149,16 @@ class TestFinding:
 
 
 class TestGoingOn:
-    def test_one_at_a_time(self, misled: SearchProfile, administrator: User) -> None:
+    def test_only_one_optimisation_runs_at_a_time(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
         row = started(misled, administrator)
         with pytest.raises(RunConflict, match="is already running"):
             started(misled, administrator)
         optimisations.cancel(row)
         assert started(misled, administrator).state == State.QUEUED
 
-    def test_a_cancelled_one_ends_at_the_next_word(
+    def test_cancelled_optimisation_ends_at_its_next_progress_report(
         self, misled: SearchProfile, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = started(misled, administrator)
@@ -179,6 +183,8 @@ class TestGoingOn:
 
 
 class TestAsking:
-    def test_only_who_may_change_profiles(self, misled: SearchProfile, reader: User) -> None:
+    def test_optimisation_needs_the_right_to_change_profiles(
+        self, misled: SearchProfile, reader: User
+    ) -> None:
         with pytest.raises(NotPermitted):
             started(misled, reader)

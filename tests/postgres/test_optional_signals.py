@@ -48,7 +48,7 @@ def profile_with(administrator: User, **fields: object) -> None:
 
 
 class TestRecency:
-    def test_halves_with_each_half_life(self) -> None:
+    def test_recency_halves_with_each_half_life(self) -> None:
         collection = make_collection()
         for name, days in (("New", 0), ("Old", 365)):
             document = make_document(collection, f"# {name}\n\nPump bearings, {name}.")
@@ -79,11 +79,11 @@ class TestSynonyms:
         assert titles(response) == ["Rules", "Arms"]
         assert contribution(response, "Arms", Signal.SYNONYM) == approx(0.2)
 
-    def test_a_disabled_one_counts_no_more(self) -> None:
+    def test_disabled_synonym_is_ignored(self) -> None:
         Synonym.objects.get().delete()
         assert titles(search("FK", keyword=0.8, synonym=0.2)) == ["Rules"]
 
-    def test_a_hidden_document_is_not_found_by_it(self) -> None:
+    def test_synonym_does_not_find_a_hidden_document(self) -> None:
         hidden = make_collection("Secrets", visibility="private")
         make_document(hidden, "# Secret\n\nForward kinematics of the secret arm.")
         assert titles(search("FK", keyword=0.8, synonym=0.2)) == ["Rules", "Arms"]
@@ -102,7 +102,7 @@ class TestBoosts:
         assert after["Near"] == approx(1.5 * before["Near"])
         assert after["Far"] == approx(before["Far"])
 
-    def test_only_chunks_of_the_kind_get_it(self, administrator: User) -> None:
+    def test_boost_applies_only_to_chunks_of_its_kind(self, administrator: User) -> None:
         collection = make_collection()
         make_document(collection, "# Code\n\n```\nrun_pump(bearing)\n```\n", file_name="code.md")
         make_document(collection, "# Prose\n\nRun the pump on its bearing.", file_name="prose.md")
@@ -114,7 +114,9 @@ class TestBoosts:
         assert after["Code"] == approx(before["Code"] + 0.15)
         assert after["Prose"] == approx(before["Prose"])
 
-    def test_only_short_sections_of_longer_documents_get_it(self, administrator: User) -> None:
+    def test_boost_applies_only_to_short_sections_of_longer_documents(
+        self, administrator: User
+    ) -> None:
         explained = f"## Repair\n\n{'The pump is opened, cleaned and closed again. ' * 20}"
         pointing = "## Tests\n\nHow to test a pump is in the manual of tests."
         collection = make_collection()
@@ -166,7 +168,9 @@ class TestPins:
         assert response.results[0].hit.explanation.tier.reason == "it is pinned to this question"
         assert titles(search("annual leave days"))[0] == "Leave"
 
-    def test_nobody_sees_a_pinned_document_that_they_may_not_read(self, rules: Document) -> None:
+    def test_pinned_document_is_hidden_from_those_who_may_not_read_it(
+        self, rules: Document
+    ) -> None:
         hidden = make_document(
             make_collection("Secrets", visibility="private"), "# Secret\n\nHolidays of the board."
         )

@@ -160,7 +160,7 @@ class TestCoverage:
         ],
         ids=str,
     )
-    def test_no_slider_leaves_the_pools(self, change: dict[str, Any]) -> None:
+    def test_weights_and_sliders_are_covered_by_the_pools(self, change: dict[str, Any]) -> None:
         assert pools.pooled(replace(active(), **change)).coverage.is_complete
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestCoverage:
         [{"depth": 151}, {"boosts": BOOSTED}, {"keyword_scorer": KeywordScorer.OVERLAP}],
         ids=str,
     )
-    def test_what_looks_further_is_not_covered(self, change: dict[str, Any]) -> None:
+    def test_deeper_retrieval_is_not_covered_by_the_pools(self, change: dict[str, Any]) -> None:
         coverage = pools.pooled(replace(active(), **change)).coverage
         assert (coverage.pooled, coverage.queries) == (0, len(QUESTIONS))
         assert not coverage.is_complete
@@ -181,7 +181,7 @@ class TestCoverage:
         assert build(Width.of(active())) == len(QUESTIONS)
         assert pools.pooled(active()).coverage.is_complete
 
-    def test_only_what_is_missing_is_built(self) -> None:
+    def test_only_missing_pools_are_built(self) -> None:
         CandidatePool.objects.filter(query__text="gondola").delete()
         seen: list[tuple[int, int]] = []
         width = Width.of(active())
@@ -193,7 +193,7 @@ class TestCoverage:
         Pin.objects.create(query="gondola", document=library.urlaub)
         assert pools.pooled(active()).coverage.pooled == 0
 
-    def test_a_second_builder_leaves_it_to_the_first(self) -> None:
+    def test_second_builder_leaves_the_work_to_the_first(self) -> None:
         width = Width.of(replace(active(), depth=200))
         key = width.key(configuration.current())
         first, _ = PoolBuild.objects.update_or_create(
@@ -202,7 +202,9 @@ class TestCoverage:
         assert claim(PoolBuild, first.pk) is not None
         assert build(width) == 0
 
-    def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unreachable_model_fails_the_build_with_a_reason(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         silent = QueryVector(None, (Signal.VECTOR,))
         monkeypatch.setattr("search.engine.find.embed_query", lambda *_: silent)
         profile = replace(active(), depth=200)

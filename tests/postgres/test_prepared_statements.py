@@ -74,7 +74,7 @@ BOOSTS = (Boost("percent", 1.5, pattern="%"), Boost("named", 1.2, anchor=r"(INC-
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), profiles(), st.data())
-def test_a_kept_statement_finds_what_a_new_one_finds(
+def test_prepared_statement_finds_the_same_as_a_new_statement(
     readers: list[User | AnonymousUser | None], words: list[str], profile: Profile, data: Any
 ) -> None:
     query = replace(parse(" ".join(words), ()), expansions=tuple(words[:1]))
@@ -90,7 +90,7 @@ def test_a_kept_statement_finds_what_a_new_one_finds(
         assert same(found, anew(query, scope, profile, options=options))
 
 
-def test_what_a_reader_may_no_longer_see_is_gone_at_the_next_question(
+def test_prepared_statement_respects_changed_rights(
     readers: list[User | AnonymousUser | None], member: User
 ) -> None:
     def read(viewer: Any) -> set[str]:
@@ -121,7 +121,9 @@ class TestTheDatabase:
         with connection.execute_wrapper(keep):
             yield texts
 
-    def test_plans_a_shape_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_database_plans_each_statement_shape_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(prepared, "PLAN_SECONDS", 1e9)
         before = self.prepared()
         for question in ("long arm", "beam"):
@@ -138,7 +140,7 @@ class TestTheDatabase:
         assert len(self.prepared().keys() - before.keys()) == 4
 
     @pytest.mark.parametrize("way", ["setting", "context"])
-    def test_gets_whole_statements_where_it_must(
+    def test_database_gets_unprepared_statements_if_switched_off(
         self, sent: list[str], settings: Any, way: str
     ) -> None:
         before = self.prepared()
@@ -151,7 +153,7 @@ class TestTheDatabase:
         assert sum("WITH readable" in sql for sql in sent) == 2
         assert self.prepared() == before
 
-    def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_index_scan_depth_grows_with_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def ef_search() -> str:
             search("long arm", viewer=None)
             with connection.cursor() as cursor:  # local to the transaction: here the test's

@@ -94,7 +94,7 @@ class TestInstalling:
     @pytest.mark.parametrize(
         "profile", [preset.profile for preset in PRESETS], ids=[preset.name for preset in PRESETS]
     )
-    def test_the_row_is_the_preset(self, profile: Profile) -> None:
+    def test_installed_row_equals_the_preset(self, profile: Profile) -> None:
         row = SearchProfile.objects.get(name=profile.name, version=profile.version)
         assert row.as_profile() == profile
         assert row.description
@@ -121,7 +121,7 @@ class TestInstalling:
 
 class TestAsking:
     @pytest.mark.parametrize("name", [preset.name for preset in PRESETS])
-    def test_each_can_be_asked_for(self, name: str) -> None:
+    def test_each_preset_can_be_requested(self, name: str) -> None:
         response = ask("green pumps at the door", name)
         version = response.profile.version
         assert response.profile.name == name
@@ -144,14 +144,14 @@ class TestAsking:
             pytest.param("physical-ai", "D40 vs D41", "comparison", (0.7, 0.3), id="S5-10"),
         ],
     )
-    def test_by_its_own_classifier(
+    def test_preset_uses_its_own_classifier(
         self, name: str, text: str, query_class: str, weights: tuple[float, float]
     ) -> None:
         response = ask(text, name)
         assert response.classification.query_class == query_class
         assert (response.weights.vector, response.weights.keyword) == approx(weights)
 
-    def test_a_callers_word_still_wins(self) -> None:
+    def test_parameters_of_the_caller_override_the_preset(self) -> None:
         """Part 2, design 7."""
         weights = Weights(0.1, 0.2, 0.7)
         forced = ask("AB12 and D40", "indexfoundry:shipped", query_class=QueryClass.CODE)
@@ -162,7 +162,7 @@ class TestAsking:
 class TestTheEmbedder:
     """Preset test 4."""
 
-    def test_s1_29_a_bypassed_query_asks_it_nothing(self, embedder: Counting) -> None:
+    def test_s1_29_bypassed_query_is_not_embedded(self, embedder: Counting) -> None:
         response = ask("D40", "indexfoundry")
         assert embedder.calls == []
         assert response.degraded == ()
@@ -172,7 +172,7 @@ class TestTheEmbedder:
         assert response.results[0].hit.score == 1.0
 
     @pytest.mark.parametrize("text", ["d40", "AB12", "What is D40?", "PII-2024-0042"])
-    def test_s1_28_any_other_asks_it_once(self, embedder: Counting, text: str) -> None:
+    def test_s1_28_other_queries_are_embedded_once(self, embedder: Counting, text: str) -> None:
         ask(text, "indexfoundry")
         assert embedder.calls == [text]
 
@@ -190,7 +190,7 @@ class TestTheEmbedder:
         [{"weights": Weights(0.7, 0.3, 0)}, {"query_class": QueryClass.CONCEPT}],
         ids=["weights", "class"],
     )
-    def test_a_callers_word_is_before_the_bypass(
+    def test_class_given_by_the_caller_precedes_the_bypass(
         self, embedder: Counting, choices: dict[str, Any]
     ) -> None:
         response = ask("D40", "indexfoundry", **choices)
@@ -198,7 +198,9 @@ class TestTheEmbedder:
         assert response.weights == Weights(0.7, 0.3, 0)
 
     @pytest.mark.parametrize("name", [preset.name for preset in SEEDS])
-    def test_s1_33_without_it_the_keywords_answer(self, embedder: Counting, name: str) -> None:
+    def test_s1_33_keywords_answer_without_the_embedder(
+        self, embedder: Counting, name: str
+    ) -> None:
         embedder.failing = True
         response = ask("green pumps at the door", name)
         weighs_meaning = response.weights.vector > 0
@@ -241,7 +243,7 @@ class TestBoosts:
     def scores(self, text: str, name: str) -> dict[str, float]:
         return {each.title: each.hit.score for each in ask(text, name).results}
 
-    def test_s1_24_one_and_a_half_for_each_anchor(self) -> None:
+    def test_s1_24_each_anchor_multiplies_by_one_and_a_half(self) -> None:
         text = "pumps of D40 and AB12"
         plain, boosted = self.scores(text, "indexfoundry"), self.scores(text, "indexfoundry:anchor")
         factors = {title: boosted[title] / plain[title] for title in boosted}

@@ -20,7 +20,7 @@ from tests.support.factories import make_collection
 from tests.support.ranking import objects
 from tests.support.written_chunks import keywords_only, shelve
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("not_kept")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("statements_compiled_anew")]
 
 CHUNKS = 900
 # Words with the shares of the chunks that hold them, as uneven as in real text.
@@ -106,13 +106,13 @@ QUESTIONS = [
 @pytest.mark.usefixtures("shelf")
 class TestTheBestTen:
     @pytest.mark.parametrize("text", QUESTIONS)
-    def test_are_those_of_scoring_everything(
+    def test_pruned_best_ten_equal_the_exact_best_ten(
         self, text: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         exact = all_scored(text, monkeypatch)
         assert ranking(text)[:10] == exact[:10]
 
-    def test_of_random_questions_that_repeat_words_too(
+    def test_pruned_best_ten_are_exact_for_random_questions(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         chance = random.Random(9)
@@ -122,7 +122,7 @@ class TestTheBestTen:
             assert ranking(text)[:10] == all_scored(text, monkeypatch)[:10], text
 
     @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.OVERLAP])
-    def test_may_be_ordered_by_another_scorer(
+    def test_pruned_candidates_can_be_ordered_by_another_scorer(
         self, scorer: KeywordScorer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         text = "w55 w40 w3 w2 w1"
@@ -135,24 +135,24 @@ class TestTheBestTen:
 
 @pytest.mark.usefixtures("shelf")
 class TestTheBudget:
-    def test_is_hardly_touched_by_a_rare_word(self) -> None:
+    def test_rare_words_use_little_of_the_budget(self) -> None:
         holding = Chunk.objects.filter(text__regex=r"\mw[12]\M").count()
         assert holding > CHUNKS / 2
         assert scored("w55 w40 w35 w2 w1") < holding / 2
 
     @pytest.mark.parametrize("text", QUESTIONS)
     @pytest.mark.parametrize("budget", [100, 300])
-    def test_bounds_what_is_scored(self, text: str, budget: int) -> None:
+    def test_budget_bounds_the_scored_chunks(self, text: str, budget: int) -> None:
         assert 0 < scored(text, keyword_budget=budget) <= budget
 
-    def test_of_common_words_goes_to_the_chunks_that_hold_several(self, shelf: Collection) -> None:
+    def test_budget_of_common_words_prefers_chunks_with_several(self, shelf: Collection) -> None:
         """They come last in the table, where a cut by place would lose them."""
         shelve(shelf, "simple", ["left"] * 200 + ["right"] * 200 + ["left right"] * 12)
         both = set(Chunk.objects.filter(text="left right").values_list("pk", flat=True))
         best = {chunk for chunk, _ in ranking("left right", keyword_budget=150)[:12]}
         assert best == both
 
-    def test_counts_only_what_the_filters_leave(self, shelf: Collection) -> None:
+    def test_budget_counts_only_filtered_chunks(self, shelf: Collection) -> None:
         scope = Scope.of(None, Filters(collections=(shelf.slug,)))
         assert ranking("w55 w2", scope) == ranking("w55 w2")
         assert ranking("w55 w2", Scope.of(None, Filters(collections=("none",)))) == []

@@ -135,14 +135,16 @@ class TestTheEngineFails:
         assert [result.title for result in response.results] == ["Beam"]
         assert Signal.VECTOR in response.degraded
 
-    def test_it_is_left_alone_for_a_moment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failed_engine_is_not_asked_for_a_moment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         search("sliding poise", viewer=None)
         monkeypatch.setattr(engines, "_engine", lambda url, process: self.edge)
         assert Signal.VECTOR in search("sliding poise", viewer=None).degraded
         monkeypatch.setattr(engines, "breaker", type(engines.breaker)(engines.PAUSE))
         assert not search("sliding poise", viewer=None).degraded
 
-    def test_the_outbox_waits_and_catches_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_outbox_waits_for_a_failed_engine_and_catches_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         make_document(self.shelf, "# Poise\n\nA weight.", file_name="p.md")
         assert syncing.sync() == 0
         row = PointChange.objects.order_by("-attempts").first()
@@ -155,7 +157,7 @@ class TestTheEngineFails:
         assert syncing.lag() == (0, 0)
 
 
-def test_a_comparison_finds_and_repairs_what_no_event_told(engine: Any, shelf: Collection) -> None:
+def test_comparison_repairs_differences_without_an_event(engine: Any, shelf: Collection) -> None:
     make_document(shelf, BEAM)
     make_document(shelf, "# Poise\n\nA weight.", file_name="p.md")
     row = build()
@@ -171,7 +173,7 @@ def test_a_comparison_finds_and_repairs_what_no_event_told(engine: Any, shelf: C
     assert held(engine) == wanted()
 
 
-def test_pages_of_a_comparison_meet_wherever_they_end(
+def test_pages_of_a_comparison_leave_no_gap(
     edge: Any, shelf: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(7):
@@ -193,7 +195,7 @@ class TestRebuilding:
     def state_of(self, row: PointCollection) -> str:
         return str(PointCollection.objects.values_list("state", flat=True).get(pk=row.pk))
 
-    def test_both_are_written_until_the_old_one_is_removed(self) -> None:
+    def test_both_engine_collections_are_written_until_the_old_one_is_removed(self) -> None:
         second = rebuilding.begin()
         make_document(self.shelf, "# Poise\n\nA weight.", file_name="p.md")
         with pytest.raises(rebuilding.NotReady, match="being filled"):
@@ -234,7 +236,7 @@ class TestRebuilding:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_at_once_take_different_rows(
+def test_simultaneous_workers_take_different_rows(
     edge: Any, shelf: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second worker passes on its rows while the first is held up in the engine."""

@@ -75,7 +75,7 @@ NOTE = "The query classifier did not answer: the question counts as general."
 
 
 class TestOnesOwn:
-    def test_decides_where_no_rule_matches(self, settings: Any) -> None:
+    def test_external_classifier_decides_where_no_rule_matches(self, settings: Any) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.Sure"
         Sure.asked.clear()
         for _ in range(2):
@@ -85,13 +85,13 @@ class TestOnesOwn:
         assert found("how does a boiler work").classification.query_class is QueryClass.CONCEPT
         assert Sure.asked == [LEAK]  # once: its answers are kept
 
-    def test_undecided_is_general_without_a_note(self, settings: Any) -> None:
+    def test_undecided_classifier_means_general_without_a_note(self, settings: Any) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.Undecided"
         assert found().classification.query_class is QueryClass.GENERAL
         assert found().notes == ()
 
     @pytest.mark.parametrize("name", ["Slow", "Failing", "Nonsense", "Unmakeable", "NoSuch"])
-    def test_a_failure_falls_back_aloud(
+    def test_failing_classifier_falls_back_with_a_note(
         self,
         settings: Any,
         name: str,
@@ -110,7 +110,7 @@ class TestOnesOwn:
         assert NOTE in found("another dripping boiler").notes
         assert len(caplog.records) == logged
 
-    def test_after_the_pause_it_is_asked_again(
+    def test_classifier_is_asked_again_after_the_pause(
         self, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.QUERY_CLASSIFIER = f"{HERE}.Failing"

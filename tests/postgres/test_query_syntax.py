@@ -91,7 +91,7 @@ class TestOperators:
             pytest.param("before:2000-01-01 pump", set(), id="before"),
         ],
     )
-    def test_narrow_the_result(self, text: str, found: set[str]) -> None:
+    def test_operators_narrow_the_result(self, text: str, found: set[str]) -> None:
         assert titles(text) == found
 
     @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ class TestOperators:
             pytest.param("pump -collection:deutsches-regal", {"werk"}, id="collection"),
         ],
     )
-    def test_leave_out_no_more_than_they_say(self, text: str, gone: set[str]) -> None:
+    def test_exclusions_leave_out_only_their_matches(self, text: str, gone: set[str]) -> None:
         everything = titles(text.split()[0])
         assert everything - titles(text, choices=INSIST) == gone
 
     @pytest.mark.parametrize(
         "text", ['"pump stations"', '"in view"', '"now of as"', '"gondolas"', '"the airship view"']
     )
-    def test_a_phrase_is_these_words_in_this_order(self, text: str) -> None:
+    def test_phrase_matches_its_words_in_order(self, text: str) -> None:
         assert titles(text, choices=INSIST) == set()
 
     def test_a_phrase_of_very_common_words_says_what_was_read(
@@ -132,16 +132,16 @@ class TestOperators:
         monkeypatch.undo()
         assert search('"the pump" river', viewer=None).notes == ()
 
-    def test_an_excluded_word_spares_the_word_asked_for_with_its_stem(self) -> None:
+    def test_excluded_word_does_not_exclude_a_query_word_of_the_same_stem(self) -> None:
         assert titles("pumping -pumps", choices=INSIST) >= {"Stations", "Heating"}
         assert "Water pumps" not in titles("pumping -pumps", choices=INSIST)
 
-    def test_bind_a_search_by_meaning_alone(self) -> None:
+    def test_operators_bind_a_search_by_meaning_alone(self) -> None:
         vector = Choices(weights=Weights(1, 0, 0))
         assert titles('"pump station" machine', choices=vector) == {"Water pumps"}
         assert "Water pumps" not in titles("machine -bearings", choices=vector)
 
-    def test_intersect_with_the_filters_of_the_page(self) -> None:
+    def test_operators_intersect_with_the_filters_of_the_page(self) -> None:
         handbook = Filters(collections=("handbook",))
         assert titles("collection:deutsches-regal pump", filters=handbook) == set()
         assert titles("type:txt pump", filters=Filters(media_types=("text/markdown",))) == set()
@@ -164,7 +164,7 @@ class TestOperators:
             max_size=10,
         ).map("".join)
     )
-    def test_of_any_text_find_or_say_why_not(self, text: str) -> None:
+    def test_operators_in_any_text_are_searched_or_refused_with_a_reason(self, text: str) -> None:
         try:
             response = search(text, viewer=None)
         except SearchError:
@@ -222,7 +222,7 @@ class TestRelaxed:
             ("D40 title:region -gallery", "Every result contains “gallery”, so nothing"),
         ],
     )
-    def test_finds_without_what_leaves_nothing(self, text: str, note: str) -> None:
+    def test_relaxed_search_drops_operators_that_leave_nothing(self, text: str, note: str) -> None:
         response = search(text, viewer=None)
         assert response.total
         assert note in response.loosened[0]
@@ -230,7 +230,7 @@ class TestRelaxed:
         insisting = search(text, viewer=None, choices=INSIST)
         assert (insisting.total, insisting.loosened) == (0, ())
 
-    def test_says_nothing_where_filters_leave_nothing(self) -> None:
+    def test_relaxed_search_keeps_filters_that_leave_nothing(self) -> None:
         response = search('"heat pump" type:pdf', viewer=None)
         assert (response.total, response.loosened) == (0, ())
 
@@ -257,7 +257,7 @@ class TestRelaxed:
         names = {name for result in response.results for name, _ in leaves(result.hit)}
         assert "boost: the exact words" not in names
 
-    def test_costs_one_query_more_and_only_if_nothing_is_found(
+    def test_relaxed_search_costs_one_more_query_only_without_results(
         self, django_assert_num_queries: Any
     ) -> None:
         search("pump", viewer=None)

@@ -110,7 +110,9 @@ def reversing(server: FakeReranker) -> FakeReranker:
 
 
 class TestSearch:
-    def test_its_share_reorders_the_first_results(self, reversing: FakeReranker) -> None:
+    def test_share_of_the_reranker_reorders_the_first_results(
+        self, reversing: FakeReranker
+    ) -> None:
         before, after = asked(share=0), asked(share=1)
         first = order(before)[:FIRST]
         assert len(first) > before.total > 3
@@ -133,13 +135,13 @@ class TestSearch:
         assert max(map(len, request["documents"])) <= PASSAGE_CHARS
         assert response.milliseconds["rerank"] > 0
 
-    def test_without_a_share_nobody_is_asked(self, server: FakeReranker) -> None:
+    def test_reranker_without_a_share_is_not_asked(self, server: FakeReranker) -> None:
         response = asked(share=0)
         assert server.requests == []
         assert "rerank" not in response.milliseconds
 
     @pytest.mark.parametrize(("share", "queries"), [(0.0, 3), (0.5, 4)], ids=["off", "on"])
-    def test_costs_one_query_for_the_texts(
+    def test_reranking_costs_one_query_for_the_texts(
         self, server: FakeReranker, django_assert_num_queries: Any, share: float, queries: int
     ) -> None:
         asked(share=share)  # the caches of the configuration and of the embedding
@@ -176,7 +178,9 @@ class TestSearch:
         response = asked()
         assert (order(response), response.degraded) == (expected, ())
 
-    def test_reads_only_what_its_reader_may(self, server: FakeReranker, reader: User) -> None:
+    def test_reranker_gets_only_passages_that_the_reader_may_read(
+        self, server: FakeReranker, reader: User
+    ) -> None:
         everything = asked("zanzibar")
         assert any("zanzibar" in text.lower() for text in server.requests[-1]["documents"])
         assert everything.total
@@ -204,7 +208,7 @@ FAILURES = {
 
 class TestFailures:
     @pytest.mark.parametrize("behaviour", FAILURES.values(), ids=FAILURES)
-    def test_fall_back_aloud_and_in_time(
+    def test_failures_fall_back_with_a_note_in_time(
         self, server: FakeReranker, monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour
     ) -> None:
         monkeypatch.setattr(part, "TIMEOUT", 0.4)
@@ -260,7 +264,7 @@ MIXES = [Weights(0.7, 0.2, 0.1), Weights(0, 1, 0), Weights(1, 0, 0), Weights(0.3
 
 
 class TestWhatIf:
-    def test_ranks_with_kept_strengths_as_a_search_does(self, server: FakeReranker) -> None:
+    def test_what_if_with_stored_scores_ranks_like_a_search(self, server: FakeReranker) -> None:
         """For every share and weight; after the build nobody is asked."""
         build(Width.of(profile()))
         sent = len(server.requests)
@@ -285,7 +289,7 @@ class TestWhatIf:
                     )
                 sent = len(server.requests)
 
-    def test_pools_without_strengths_do_not_cover_a_share(self, server: FakeReranker) -> None:
+    def test_pools_without_reranker_scores_do_not_cover_a_share(self, server: FakeReranker) -> None:
         build(Width.of(profile(0.0)))
         assert server.requests == []
         assert pools.pooled(profile(0.0)).coverage.is_complete
@@ -294,7 +298,7 @@ class TestWhatIf:
         for share in (0.0, 0.1, 0.9):
             assert pools.pooled(profile(share)).coverage.is_complete
 
-    def test_a_strength_that_is_not_stored_makes_the_figures_incomplete(
+    def test_missing_reranker_score_makes_the_figures_incomplete(
         self, server: FakeReranker
     ) -> None:
         build(Width.of(profile()))
@@ -324,9 +328,7 @@ class TestWhatIf:
         assert len(goldens_to_build(width, configuration.current())) == len(QUESTIONS)
         assert pools.pooled(profile()).coverage.is_complete
 
-    def test_a_server_that_is_away_fails_the_build_with_a_reason(
-        self, server: FakeReranker
-    ) -> None:
+    def test_unreachable_reranker_fails_the_build_with_a_reason(self, server: FakeReranker) -> None:
         server.then(status(500))
         with pytest.raises(PoolError, match="error 500"):
             build(Width.of(profile()))
@@ -350,7 +352,9 @@ class TestPreview:
         ]
         assert moved[-1].draft.places[0].result.hit.score == approx(live.hits[0].score)
 
-    def test_a_failure_is_said_and_not_repeated_at_every_move(self, server: FakeReranker) -> None:
+    def test_failed_reranker_is_reported_and_not_asked_at_every_move(
+        self, server: FakeReranker
+    ) -> None:
         server.then(status(500))
         assert self.previewed(0.2).unread
         sent = len(server.requests)
@@ -359,14 +363,14 @@ class TestPreview:
 
 
 class TestMeasuring:
-    def test_asks_the_server_for_real(self, reversing: FakeReranker) -> None:
+    def test_measuring_asks_the_reranker(self, reversing: FakeReranker) -> None:
         (golden,) = [each for each in golden_set() if each.text == QUESTION]
         plain, reranked = ask(golden, profile(0.0)), ask(golden, profile(1.0))
         assert len(reversing.requests) == 1
         assert reranked.ranking != plain.ranking
         assert reranked.problem == ""
 
-    def test_never_measures_the_fallback(self, server: FakeReranker) -> None:
+    def test_measuring_never_uses_the_fallback(self, server: FakeReranker) -> None:
         server.then(status(500))
         with pytest.raises(RunFailed, match="RERANKER_URL"):
             compare(golden_set(), profile(0.5), None)
@@ -394,7 +398,7 @@ class TestSentences:
     def first(self, share: float) -> SearchResponse:
         return asked(self.QUESTION, share, filters=Filters(collections=("neighbours",)))
 
-    def test_a_passage_counts_for_its_nearest_sentence(self) -> None:
+    def test_passage_is_scored_by_its_nearest_sentence(self) -> None:
         assert [each.title for each in self.first(0).results] == ["pets", "minutes"]
         after = self.first(0.9)
         assert [each.title for each in after.results] == ["minutes", "pets"]
@@ -451,7 +455,7 @@ class TestSettings:
             ),
         ],
     )
-    def test_a_wrong_one_is_an_error_and_no_reranker(
+    def test_wrong_setting_is_an_error_and_disables_the_reranker(
         self, library: SimpleNamespace, settings: Any, changes: dict[str, Any], says: str
     ) -> None:
         for name, value in changes.items():

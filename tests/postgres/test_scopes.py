@@ -56,7 +56,7 @@ def told(response: SearchResponse) -> str:
 
 
 class TestOneCollection:
-    def test_is_ranked_by_its_own_profile_and_says_so(self) -> None:
+    def test_collection_is_ranked_by_its_own_profile_with_a_note(self) -> None:
         names_own("Recipes")
         found = asked("recipes")
         assert found.profile.name == OWN
@@ -64,13 +64,13 @@ class TestOneCollection:
         assert f"Ranked by the profile of Recipes: {OWN} v1." in found.notes
         assert found.forced == ()
 
-    def test_by_the_operator_too(self) -> None:
+    def test_collection_operator_selects_its_profile_too(self) -> None:
         names_own("Recipes")
         assert asked(text="pump collection:recipes").profile.name == OWN
         assert asked(text='pump collection:"Recipes"').profile.name == OWN
         assert asked(text="pump collection:RECIPES").profile.name == OWN
 
-    def test_filter_and_operator_must_both_hold(self) -> None:
+    def test_filter_and_operator_must_name_the_same_collection(self) -> None:
         names_own("Recipes")
         assert asked("recipes", "manuals", text="pump collection:recipes").profile.name == OWN
         assert asked("manuals", text="pump collection:recipes").profile.name == "default"
@@ -87,9 +87,7 @@ class TestOneCollection:
         row.delete()
         assert asked("recipes").profile.name == "default"
 
-    def test_the_bin_gives_the_address_free_and_restoring_takes_it_back(
-        self, administrator: User
-    ) -> None:
+    def test_restored_collection_takes_its_scope_profile_back(self, administrator: User) -> None:
         names_own("Recipes")
         recipes = Collection.objects.get(name="Recipes")
         deletion.delete_collection(recipes, acting_user=administrator)
@@ -102,7 +100,7 @@ class TestOneCollection:
 
 
 class TestVersions:
-    def test_the_version_in_force_is_used(self) -> None:
+    def test_active_version_of_the_profile_is_used(self) -> None:
         names_own("Recipes", "default")
         draft = drafts.draft_from(active_profile(), acting_user=None)
         assert asked("recipes").profile.version == 4
@@ -111,14 +109,14 @@ class TestVersions:
         activation.roll_back(acting_user=None)
         assert asked("recipes").profile.version == 4
 
-    def test_another_site_profile_leaves_it_alone(self) -> None:
+    def test_publishing_a_site_profile_keeps_the_scope_profile(self) -> None:
         names_own("Recipes", "default")
         other = SearchProfile.objects.get(name=OTHER)
         publications.publish(other, acting_user=None)
         assert asked("recipes").profile.name == "default"
         assert asked("manuals").profile.name == OTHER
 
-    def test_a_profile_that_is_gone_falls_back_aloud(self) -> None:
+    def test_missing_profile_falls_back_with_a_note(self) -> None:
         names_own("Recipes", "no-such")
         found = asked("recipes")
         assert found.profile.name == "default"
@@ -133,13 +131,13 @@ class TestVersions:
 
 
 class TestSeveral:
-    def test_use_the_sites_and_say_so(self) -> None:
+    def test_several_collections_use_the_site_profile_with_a_note(self) -> None:
         names_own("Recipes")
         for found in (asked("recipes", "manuals"), asked()):
             assert found.profile.name == "default"
             assert "have profiles of their own: Recipes." in told(found)
 
-    def test_no_note_where_none_of_them_names_another(self) -> None:
+    def test_collections_without_own_profile_give_no_note(self) -> None:
         names_own("Recipes")
         assert asked("manuals", "letters").notes == ()
         ScopeProfile.objects.update(profile="default")
@@ -149,7 +147,7 @@ class TestSeveral:
 
 
 class TestTypes:
-    def test_exactly_one_type_is_ranked_by_its_profile(self) -> None:
+    def test_search_of_one_type_uses_the_profile_of_the_type(self) -> None:
         ScopeProfile.objects.create(media_type=MARKDOWN, profile=OWN)
         assert asked(media_types=(MARKDOWN,)).profile.name == OWN
         assert asked(text="pump type:md").profile.name == OWN
@@ -157,7 +155,7 @@ class TestTypes:
         assert "Markdown" in told(asked(media_types=(MARKDOWN, PDF)))
         assert asked(media_types=(MARKDOWN, PDF), text="pump -type:pdf").profile.name == OWN
 
-    def test_the_collections_profile_goes_first(self) -> None:
+    def test_profile_of_the_collection_precedes_that_of_the_type(self) -> None:
         ScopeProfile.objects.create(media_type=MARKDOWN, profile=OWN)
         names_own("Recipes", OTHER)
         assert asked("recipes", media_types=(MARKDOWN,)).profile.name == OTHER
@@ -165,7 +163,7 @@ class TestTypes:
 
 
 class TestForced:
-    def test_the_callers_profile_wins(self) -> None:
+    def test_profile_named_by_the_caller_wins(self) -> None:
         names_own("Recipes")
         found = asked("recipes", choices=Choices(profile=OTHER))
         assert (found.profile.name, found.notes) == (OTHER, ())
@@ -181,7 +179,7 @@ class TestForced:
 
 
 class TestExperiments:
-    def test_include_only_searches_that_the_sites_profile_ranks(self) -> None:
+    def test_experiments_include_only_searches_ranked_by_the_site_profile(self) -> None:
         names_own("Recipes")
         arm = SearchProfile.objects.get(name=OTHER).as_profile()
         running = RunningExperiment(1, "salt", 1.0, arm, arm)
@@ -201,7 +199,7 @@ class TestExperiments:
 
 
 class TestWhoMayKnow:
-    def test_a_collection_that_one_may_not_read_is_as_if_unknown(
+    def test_unreadable_collection_behaves_like_an_unknown_one(
         self, reader: User, django_assert_num_queries: Any
     ) -> None:
         names_own("Secret")
@@ -212,7 +210,7 @@ class TestWhoMayKnow:
             assert "Secret" not in told(asked("secret", "recipes", viewer=viewer))
             assert "Secret" not in told(asked(viewer=viewer))
 
-    def test_members_and_superusers_have_its_profile(
+    def test_members_and_superusers_get_the_profile_of_their_collection(
         self, member: User, administrator: User, django_assert_num_queries: Any
     ) -> None:
         names_own("Secret")

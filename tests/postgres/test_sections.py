@@ -94,7 +94,7 @@ def test_the_title_signal_counts_the_best_section_of_a_chunk() -> None:
     assert raw_title("glossary poise") == approx(0.5)
 
 
-def test_chunks_of_the_old_shape_are_found_and_made_anew_with_their_edits() -> None:
+def test_outdated_chunks_are_reprocessed_with_their_edits() -> None:
     old, new = chunk_of(SETTINGS, file_name="old.md"), chunk_of(GLOSSARY, file_name="new.html")
     text = old.text.replace("1209600", "two weeks")
     services.edit_chunk(old, services.Wish(text=text), acting_user=None)

@@ -133,7 +133,7 @@ class TestIdentifiers:
 
     @pytest.mark.parametrize("profile", names(PRESETS))
     @pytest.mark.parametrize("text", ["D40", "Tell me about D40", "What is D40?"])
-    def test_s1_02_s1_44_the_exact_one_is_first(self, profile: str, text: str) -> None:
+    def test_s1_02_s1_44_exact_identifier_is_first(self, profile: str, text: str) -> None:
         """Under every profile: the identifier's tier stands above all weights (decision D2)."""
         assert titles("mine", text, profile)[0] == "Region D40"
 
@@ -150,7 +150,9 @@ class TestIdentifiers:
             pytest.param("Tell me about fire hazards", "Fire", id="S1-08 S1-40"),
         ],
     )
-    def test_s1_39_within_the_first_three(self, profile: str, text: str, first: str) -> None:
+    def test_s1_39_identifier_is_within_the_first_three(
+        self, profile: str, text: str, first: str
+    ) -> None:
         assert first in titles("mine", text, profile)[:3]
 
     def test_s1_43_d40_has_the_whole_keyword_score(self) -> None:
@@ -176,13 +178,13 @@ class TestTitles:
     def found(self, profile: str, **choices: Any) -> set[str]:
         return self.FOUR & set(titles("books", self.QUESTION, profile, **choices)[:4])
 
-    def test_s2_01_by_meaning_alone_two_of_four(self) -> None:
+    def test_s2_01_meaning_alone_finds_two_of_four(self) -> None:
         assert self.found("vector-only") == {
             "Distributed Systems for practitioners",
             "Distributed Computing Conference",
         }
 
-    def test_d13_by_the_vectors_candidates_alone_two_of_four(self) -> None:
+    def test_d13_vector_candidates_alone_find_two_of_four(self) -> None:
         """As the seed retrieves: a title that the vectors' list lacks is lost."""
         assert self.found("concept-rag:strict") == self.found("vector-only")
 
@@ -190,11 +192,11 @@ class TestTitles:
         "profile",
         [*(name for name in names(CONCEPT_RAG) if name != "concept-rag:strict"), "default"],
     )
-    def test_s2_03_with_the_title_four_of_four(self, profile: str) -> None:
+    def test_s2_03_title_signal_finds_four_of_four(self, profile: str) -> None:
         """D13: two of them lie outside the vectors' list, and are found by their titles."""
         assert self.found(profile) == self.FOUR
 
-    def test_s2_09_by_meaning_its_neighbours_too(self) -> None:
+    def test_s2_09_meaning_finds_neighbouring_titles(self) -> None:
         found = titles("books", "concurrency on many cores", "concept-rag")
         assert found[0] in NEIGHBOURS
 
@@ -228,7 +230,9 @@ class TestTextbook:
             pytest.param("sensors", "Sensors", id="S3-27"),
         ],
     )
-    def test_finds_it_first(self, profile: str, text: str, first: str) -> None:
+    def test_textbook_profile_finds_the_right_section_first(
+        self, profile: str, text: str, first: str
+    ) -> None:
         assert titles("robots", text, profile)[0] == first
 
     @pytest.mark.parametrize("profile", names(SEEDS))
@@ -273,14 +277,14 @@ class TestMind:
             pytest.param("implement retry logic", "code", "Retry", id="S4-08"),
         ],
     )
-    def test_s4_04_finds_it_first(
+    def test_s4_04_mind_profile_finds_the_right_file_first(
         self, profile: str, text: str, query_class: str, first: str
     ) -> None:
         response = ask("code", text, profile)
         assert response.classification.query_class == QueryClass(query_class)
         assert response.results[0].title == first
 
-    def test_what_both_found_comes_first(self) -> None:
+    def test_candidates_of_both_signals_come_first(self) -> None:
         hits = ask("code", "storing vectors by keywords", "mind").hits
         both = [
             all(h.explanation.share(s) > 0 for s in (Signal.VECTOR, Signal.KEYWORD)) for h in hits

@@ -50,7 +50,7 @@ def test_a_variable_that_is_not_listed_is_not_sent(
     assert listener.requests == []
 
 
-def test_listed_ones_are_used(
+def test_listed_addresses_and_variables_are_used(
     listener: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     monkeypatch.setenv("NEW_KEY", "none")
@@ -60,7 +60,9 @@ def test_listed_ones_are_used(
     assert made.dimensions == 8
 
 
-def test_a_row_that_is_there_already_sends_nothing(listener: FakeOpenAI, settings: Any) -> None:
+def test_existing_space_with_an_unlisted_address_sends_nothing(
+    listener: FakeOpenAI, settings: Any
+) -> None:
     """Written before the settings knew of servers, or by hand: it is refused when it is used."""
     make_document(make_collection(), "# Beam\n\nThe long arm.\n")
     settings.EMBEDDING_ADDRESSES = [listener.base_url]
@@ -87,7 +89,7 @@ def test_check_names_spaces_that_are_not_allowed(
     assert listener.base_url in printed
 
 
-def test_the_command_asks_the_settings_too(listener: FakeOpenAI) -> None:
+def test_command_respects_the_allowed_addresses(listener: FakeOpenAI) -> None:
     arguments = ["create", "openai", "--model", "new", "--base-url", listener.base_url]
     with pytest.raises(CommandError, match="EMBEDDING_ADDRESSES"):
         call_command("embedding_space", *arguments)
@@ -109,7 +111,7 @@ def test_the_command_asks_the_settings_too(listener: FakeOpenAI) -> None:
         "https://api.openai.com.evil.org/v1",
     ],
 )
-def test_addresses_that_look_like_a_listed_one(settings: Any, address: str) -> None:
+def test_addresses_similar_to_a_listed_one_are_refused(settings: Any, address: str) -> None:
     settings.EMBEDDING_ADDRESSES = ["https://models.example.org/v1"]
     with pytest.raises(EmbeddingRejected, match="not in the settings"):
         allowed_servers.require_address(address)
@@ -123,7 +125,7 @@ def test_addresses_that_look_like_a_listed_one(settings: Any, address: str) -> N
         "http://ollama:11434/v1",
     ],
 )  # fmt: skip
-def test_addresses_that_are_listed(settings: Any, address: str | None) -> None:
+def test_listed_addresses_are_accepted(settings: Any, address: str | None) -> None:
     options = {**settings.EMBEDDER_OPTIONS["openai"], "base_url": "http://ollama:11434/v1"}
     settings.EMBEDDER_OPTIONS = {**settings.EMBEDDER_OPTIONS, "openai": options}
     settings.EMBEDDING_ADDRESSES = [

@@ -72,7 +72,7 @@ class TestSuggestion:
             pytest.param("how does the gripper work with you", "", id="stop words are known"),
         ],
     )
-    def test_what_is_suggested(self, text: str, suggestion: str) -> None:
+    def test_misspelt_query_gets_this_suggestion(self, text: str, suggestion: str) -> None:
         answer = ask(text, exact=True)
         assert answer.suggestion == suggestion
         assert answer.corrected_from == ""
@@ -123,7 +123,7 @@ class TestWhatIsSearched:
         assert ask("gyroskopes").total == 0
         assert ask("gyroskopes", viewer=member).corrected_from == "gyroskopes"
 
-    def test_only_the_collections_asked_for(self) -> None:
+    def test_corrections_come_from_the_requested_collections_only(self) -> None:
         elsewhere = Filters(collections=("regal",))
         assert ask("Urlaub kynematics", filters=elsewhere).suggestion == ""
         assert ask("Urlaub kynematics collection:regal").suggestion == ""
@@ -139,7 +139,7 @@ class TestCorrection:
         assert [result.title for result in answer.results] == ["Robot arms"]
         assert "<mark>kinematics</mark>" in answer.results[0].snippet
 
-    def test_so_is_one_with_known_words(self) -> None:
+    def test_query_with_known_words_and_no_results_is_corrected(self) -> None:
         for page in (1, 2):
             answer = ask("gripper kynematics Kafka", page=page)
             assert answer.query.original == "gripper kinematics Kafka"
@@ -149,13 +149,13 @@ class TestCorrection:
             "Results for “gripper kinematics Kafka”, because nothing is spelt “kynematics”."
         )
 
-    def test_a_word_far_from_all_others_is_not(self) -> None:
+    def test_word_too_far_from_all_others_is_not_corrected(self) -> None:
         answer = ask("gripper forwwaad")
         assert (answer.corrected_from, answer.suggestion) == ("", "gripper forward")
         assert ask("forwwaad").corrected_from == "forwwaad"
 
     @pytest.mark.parametrize("purpose", [Purpose.TUNER, Purpose.MEASUREMENT])
-    def test_only_for_readers(
+    def test_only_searches_of_readers_are_corrected(
         self, purpose: Purpose, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         ask("warm up")
@@ -163,7 +163,7 @@ class TestCorrection:
             answer = ask("gripper kynematics", purpose=purpose)
         assert (answer.corrected_from, answer.suggestion) == ("", "")
 
-    def test_insisting_is_respected(self) -> None:
+    def test_exact_search_is_not_corrected(self) -> None:
         answer = ask("kynematics", exact=True)
         assert (answer.total, answer.corrected_from) == (0, "")
         assert answer.suggestion == "kinematics"
@@ -187,7 +187,7 @@ class TestCost:
             pytest.param("D-41x 2024", 2, id="nothing to correct, nothing found"),
         ],
     )
-    def test_queries(
+    def test_spelling_takes_this_number_of_queries(
         self, text: str, queries: int, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         ask("warm up")
@@ -204,7 +204,7 @@ def test_ordinary_english_words_are_left_alone() -> None:
     assert ask("function inwoke brroad").query.text == "function invoke broad"
 
 
-def test_the_form_meant_may_stand_behind_other_forms_of_its_stem() -> None:
+def test_correction_considers_all_forms_of_a_stem() -> None:
     collection = make_collection("Databases", language="en")
     for number in range(5):
         make_document(collection, f"# Note {number}\n\nThe relations of the tables, {number}.")

@@ -55,7 +55,7 @@ def answer(request: AnswerRequest) -> Answered:
 
 
 @pytest.mark.usefixtures("manual")
-def test_sections_beside_the_answer_that_a_search_finds(
+def test_suggested_questions_are_neighbouring_sections_that_a_search_finds(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     request = asked()
@@ -72,7 +72,9 @@ def test_sections_beside_the_answer_that_a_search_finds(
         assert any(result.title == title and heading in str(result) for result in first)
 
 
-def test_what_the_reader_cannot_find_is_not_suggested(manual: Document, reader: User) -> None:
+def test_sections_that_the_reader_cannot_find_are_not_suggested(
+    manual: Document, reader: User
+) -> None:
     """Neither of a collection that was closed since, nor outside the filters of the question."""
     request = asked()
     answered = answer(request)
@@ -83,7 +85,9 @@ def test_what_the_reader_cannot_find_is_not_suggested(manual: Document, reader: 
 
 
 @pytest.mark.usefixtures("manual")
-def test_after_a_model_and_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_are_suggested_after_a_model_answer_and_after_a_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = ScriptedModel("With a spark wheel [1].", "Nothing here.")
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
     parameters = AnswerParameters(refusal="Nothing here.", refuse_below=0.0)

@@ -82,7 +82,7 @@ def ask(thread: Thread, question: str, **changed: Any) -> Answered:
         ("What does it say about D40?", None),
     ],
 )
-def test_a_follow_up_takes_the_rare_words_along(
+def test_follow_up_inherits_rare_words(
     thread: Thread, question: str, searched_for: str | None
 ) -> None:
     """Without a model; a question that stands alone stays as it is."""
@@ -94,7 +94,7 @@ def test_a_follow_up_takes_the_rare_words_along(
     assert Answer.objects.get(public_id=answer.id).searched_for == answer.searched_for
 
 
-def test_a_follow_up_keeps_the_subject_of_the_last_answer_while_its_sources_can_be_read(
+def test_follow_up_keeps_the_subject_only_while_its_sources_are_readable(
     reader: User,
 ) -> None:
     """Its heading joins, and the words of its question that the answer says too."""
@@ -114,7 +114,7 @@ def test_a_follow_up_keeps_the_subject_of_the_last_answer_while_its_sources_can_
     assert "hooks" not in ask(thread, "and when it is gone?").searched_for
 
 
-def test_a_follow_up_takes_the_identifiers_along(reader: User) -> None:
+def test_follow_up_inherits_identifiers(reader: User) -> None:
     thread = threads.start(reader, "How is region D40 reached?")
     ask(thread, "How is region D40 reached?")
     answer = ask(thread, "When does it flood?")
@@ -150,7 +150,7 @@ def test_the_model_makes_a_follow_up_standalone(
     ],
     ids=["no JSON", "empty", "too long", "away"],
 )
-def test_a_bad_rewriting_leaves_the_rule(
+def test_bad_rewriting_by_the_model_falls_back_to_the_rule(
     monkeypatch: pytest.MonkeyPatch,
     thread: Thread,
     reply: str | Exception,
@@ -163,7 +163,7 @@ def test_a_bad_rewriting_leaves_the_rule(
     assert answer.degraded == degraded
 
 
-def test_an_event_comes_before_the_model_is_asked(
+def test_first_event_precedes_the_model_call(
     monkeypatch: pytest.MonkeyPatch, thread: Thread
 ) -> None:
     """Until the first event the request holds a thread of the web server."""
@@ -198,7 +198,7 @@ def test_a_search_that_fails_after_the_model_was_asked_ends_the_stream(
     assert (end.code, end.message) == ("no_active_profile", "There is no profile.")
 
 
-def test_the_earlier_questions_of_a_conversation_elsewhere() -> None:
+def test_earlier_questions_of_a_chat_client_are_used() -> None:
     """Chat programs send their history; what cannot be read of it is left out."""
     for earlier in ((FIRST,), ("x" * 99_999, FIRST), (FIRST, "  ")):
         asked = AnswerRequest("And how large is it?", None, earlier=earlier, parameters=PARAMETERS)
@@ -217,7 +217,7 @@ def test_a_question_too_long_is_refused_in_a_thread(thread: Thread) -> None:
     assert not Answer.objects.exists()
 
 
-def test_a_conversation_has_an_end(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_length_of_a_thread_is_limited(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its pages and exports show it whole."""
     monkeypatch.setattr(answering, "MOST_ANSWERS", 1)
     ask(thread, FIRST)
@@ -225,7 +225,9 @@ def test_a_conversation_has_an_end(thread: Thread, monkeypatch: pytest.MonkeyPat
         ask(thread, FIRST)
 
 
-def test_only_the_owner_asks_and_changes(thread: Thread, member: User, administrator: User) -> None:
+def test_only_the_owner_asks_in_and_changes_a_thread(
+    thread: Thread, member: User, administrator: User
+) -> None:
     threads.share(thread, acting_user=thread.user)
     for other in (member, administrator, None):
         with pytest.raises(NotPermitted):

@@ -55,7 +55,7 @@ Cats sleep for most of the day and hunt mice at night.
 
 
 class TestAnUpload:
-    def test_becomes_a_result_with_every_signal(self) -> None:
+    def test_upload_is_scored_by_every_signal(self) -> None:
         collection = make_collection()
         make_document(collection, PUMPS, file_name="pumps.md")
         make_document(collection, CATS, file_name="cats.md")
@@ -72,7 +72,7 @@ class TestAnUpload:
         assert response.profile.name == "default"
         assert response.degraded == ()
 
-    def test_passes_through_all_its_states_to_ready(self) -> None:
+    def test_upload_passes_through_all_states_to_ready(self) -> None:
         document = make_document(make_collection(), PUMPS, file_name="pumps.md")
         version = document.latest
         assert version is not None
@@ -83,7 +83,7 @@ class TestAnUpload:
         for chunk in version.chunks.all():
             assert version.text[chunk.start : chunk.end] == chunk.text
 
-    def test_a_file_without_text_fails_with_words_for_people(self) -> None:
+    def test_file_without_text_fails_with_a_readable_error(self) -> None:
         document = make_document(make_collection(), "   \n \n", file_name="blank.txt")
         assert document.latest is not None
         assert document.latest.state == State.FAILED
@@ -92,7 +92,7 @@ class TestAnUpload:
 
 
 class TestANewVersion:
-    def test_replaces_the_old_chunks_and_frequencies(self) -> None:
+    def test_new_version_replaces_chunks_and_frequencies(self) -> None:
         collection = make_collection()
         make_document(collection, PUMPS, file_name="pumps.md", source="/docs/pumps.md")
         make_document(collection, CATS, file_name="pumps.md", source="/docs/pumps.md")
@@ -101,7 +101,7 @@ class TestANewVersion:
         assert not TermFrequency.objects.filter(lexeme="bear").exists()
         assert Chunk.objects.filter(searchable=False).count() == 0
 
-    def test_that_fails_leaves_the_old_one_searchable(self) -> None:
+    def test_failed_new_version_keeps_the_old_one_searchable(self) -> None:
         collection = make_collection()
         make_document(collection, PUMPS, file_name="a.md", source="/docs/a.md")
         document = make_document(collection, "  ", file_name="a.md", source="/docs/a.md")
@@ -109,7 +109,7 @@ class TestANewVersion:
         assert document.latest.state == State.FAILED
         assert titles("bearings") == ["Water pumps"]
 
-    def test_supersedes_an_unfinished_one(self) -> None:
+    def test_new_version_supersedes_an_unfinished_one(self) -> None:
         collection = make_collection()
         first = upload(collection, PUMPS, file_name="a.md", source="/docs/a.md")
         second = upload(collection, CATS, file_name="a.md", source="/docs/a.md")
@@ -120,7 +120,7 @@ class TestANewVersion:
 
 
 class TestReprocessing:
-    def test_makes_equal_chunks_from_the_same_file(self) -> None:
+    def test_reprocessing_makes_equal_chunks(self) -> None:
         document = make_document(make_collection(), PUMPS, file_name="pumps.md")
         before = list(document.chunks.values_list("content_hash", flat=True))
         assert services.reprocess([document], acting_user=None) == 1
@@ -131,7 +131,7 @@ class TestReprocessing:
 
 
 class TestVisibility:
-    def test_binds_hits_totals_and_frequencies(self, member: User) -> None:
+    def test_visibility_binds_hits_totals_and_frequencies(self, member: User) -> None:
         make_document(make_collection("Open"), CATS, file_name="cats.md")
         closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
         make_document(closed, PUMPS, file_name="pumps.md")
@@ -208,7 +208,7 @@ UPLOADS = {
 }
 
 
-def test_each_format_is_found_by_what_it_says() -> None:
+def test_each_format_is_found_by_its_content() -> None:
     collection = make_collection()
     documents = {
         name: make_document(collection, content, file_name=name)
@@ -224,7 +224,7 @@ def test_each_format_is_found_by_what_it_says() -> None:
     assert documents["scales.py"].title == "scales"
 
 
-def test_by_a_word_of_the_name() -> None:
+def test_document_is_found_by_a_word_of_its_file_name() -> None:
     collection = make_collection()
     make_document(collection, "# Water\n\nPumps move it.", file_name="hydraulics_2023.md")
     make_document(collection, "# Fire\n\nIt burns.", file_name="heat.md")
@@ -233,7 +233,7 @@ def test_by_a_word_of_the_name() -> None:
     assert response.results[0].hit.candidate.raw["title"] > 0
 
 
-def test_by_the_whole_name_before_every_score() -> None:
+def test_document_with_the_whole_file_name_is_first() -> None:
     collection = make_collection()
     make_document(collection, "# Water\n\nPumps move it.", file_name="pump_node.md")
     make_document(collection, "# Talk\n\nSee pump_node.md. pump_node.md is it.", file_name="t.md")

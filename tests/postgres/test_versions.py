@@ -46,7 +46,7 @@ class TestLedger:
         assert receipt.duplicate
         assert DocumentVersion.objects.count() == 1
 
-    def test_the_same_bytes_from_elsewhere_name_the_document_that_has_them(self) -> None:
+    def test_duplicate_upload_names_the_existing_document(self) -> None:
         collection = make_collection()
         document = make_document(collection, WHALES, source="/notes/sea.md")
         receipt = upload(collection, WHALES, source="/notes/copy.md", file_name="copy.md")
@@ -54,7 +54,7 @@ class TestLedger:
         assert upload(collection, WHALES).outcome == "duplicate"
         assert Document.objects.count() == 1
 
-    def test_source_kind_and_lane_are_kept(self) -> None:
+    def test_source_kind_and_lane_are_stored(self) -> None:
         receipt = services.receive(
             make_collection(),
             io.BytesIO(WHALES.encode()),
@@ -75,7 +75,7 @@ class TestLedger:
 
 
 class TestMakingCurrent:
-    def test_an_older_file_is_a_new_version_and_the_present_one_is_found_until_then(self) -> None:
+    def test_making_an_older_file_current_adds_a_version(self) -> None:
         document = versioned(make_collection(), WHALES, SEALS)
         older = document.versions.get(number=1)
         fresh = services.make_current(older, acting_user=None)
@@ -93,7 +93,7 @@ class TestMakingCurrent:
         with pytest.raises(StateConflict, match="The other"):
             services.make_current(document.versions.get(number=1), acting_user=None)
 
-    def test_one_in_the_bin_is_not_there(self) -> None:
+    def test_version_of_a_deleted_document_cannot_be_made_current(self) -> None:
         document = versioned(make_collection(), WHALES, SEALS)
         services.delete([document], acting_user=None)
         with pytest.raises(Document.DoesNotExist):
@@ -101,7 +101,7 @@ class TestMakingCurrent:
 
 
 class TestKeeping:
-    def test_files_and_texts_beyond_the_newest_go_and_their_rows_stay(
+    def test_old_versions_lose_file_and_text_and_keep_their_row(
         self, settings: Any, django_capture_on_commit_callbacks: Any
     ) -> None:
         settings.VERSIONS_KEPT = 2
@@ -122,7 +122,7 @@ class TestKeeping:
         with pytest.raises(StateConflict, match="no longer stored"):
             services.make_current(versions[0], acting_user=None)
 
-    def test_processing_again_uses_none_of_them_up(
+    def test_reprocessing_does_not_use_up_kept_versions(
         self, settings: Any, django_capture_on_commit_callbacks: Any
     ) -> None:
         settings.VERSIONS_KEPT = 2
@@ -150,7 +150,7 @@ class TestVectors:
         monkeypatch.setattr(type(model), "embed_batches", noting)
         return asked
 
-    def test_unchanged_passages_keep_theirs(self, embedded: list[str]) -> None:
+    def test_unchanged_passages_keep_their_vectors(self, embedded: list[str]) -> None:
         sections = [f"## Whale {n}\n\n{f'The whale number {n} sings. ' * 30}\n" for n in range(4)]
         document = versioned(make_collection(), "# Whales\n\n" + "\n".join(sections))
         before = {c.content_hash: c.pk for c in document.chunks.all()}

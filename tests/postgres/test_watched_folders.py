@@ -66,7 +66,7 @@ def document(name: str) -> Document:
     return Document.objects.undeleted().get(source__endswith=f"/{name}")
 
 
-def test_a_new_file_waits_one_look_and_is_then_a_document(root: Path) -> None:
+def test_new_file_becomes_a_document_at_the_second_scan(root: Path) -> None:
     folder = WatchedFolder.objects.create(collection=make_collection(), path=str(root))
     looks(folder, 1)
     assert sources(folder) == []
@@ -91,9 +91,7 @@ def test_a_file_still_being_written_is_left_alone(folder: WatchedFolder, root: P
     assert "growing.md" in sources(folder)
 
 
-def test_a_changed_file_is_a_new_version_and_a_touched_one_is_not(
-    folder: WatchedFolder, root: Path
-) -> None:
+def test_only_changed_content_makes_a_new_version(folder: WatchedFolder, root: Path) -> None:
     write(root / "a.md", "# Alpha\n\nRewritten.")
     write(root / "b.md", (root / "b.md").read_text())
     looks(folder, 2)
@@ -123,9 +121,7 @@ def test_a_moved_file_keeps_its_document_and_its_embeddings(
     assert Document.objects.count() == 3
 
 
-def test_a_deleted_file_goes_into_the_bin_after_two_looks(
-    folder: WatchedFolder, root: Path
-) -> None:
+def test_deleted_file_goes_to_the_bin_after_two_scans(folder: WatchedFolder, root: Path) -> None:
     restrict([before := document("a.md")], Readers(), acting_user=None)
     (root / "a.md").unlink()
     looks(folder, 1)
@@ -179,7 +175,7 @@ def make_a_link(root: Path) -> None:
         (make_a_link, State.ERROR, "become a link"),
     ],
 )
-def test_a_folder_that_vanishes_empties_nothing(
+def test_vanished_folder_deletes_no_document(
     lose: Callable[[Path], None], state: str, message: str, folder: WatchedFolder, root: Path
 ) -> None:
     lose(root)
@@ -190,7 +186,7 @@ def test_a_folder_that_vanishes_empties_nothing(
     assert sources(folder) == ["a.md", "b.md", "deep/c.txt"]
 
 
-def test_files_still_being_written_do_not_excuse_what_is_gone(
+def test_mass_deletion_is_held_despite_files_being_written(
     folder: WatchedFolder, root: Path
 ) -> None:
     lose_most(root)
@@ -201,9 +197,7 @@ def test_files_still_being_written_do_not_excuse_what_is_gone(
     assert sources(folder) == ["a.md", "b.md", "deep/c.txt"]
 
 
-def test_a_disk_that_comes_back_takes_a_confirmation_away(
-    folder: WatchedFolder, root: Path
-) -> None:
+def test_returned_disk_withdraws_a_confirmed_deletion(folder: WatchedFolder, root: Path) -> None:
     lose_it(root)
     root.mkdir()
     looks(folder, 2)
@@ -231,7 +225,7 @@ def test_a_folder_renamed_within_is_a_move_of_all_its_files(
     assert folder.state == State.OK
 
 
-def test_what_cannot_be_read_is_listed_and_not_missing(
+def test_unreadable_files_are_listed_and_not_deleted(
     folder: WatchedFolder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scandir = os.scandir
@@ -267,7 +261,7 @@ def test_the_same_bytes_twice_are_one_document_until_they_differ(
     assert sources(folder) == ["a.md", "b.md", "deep/c.txt"]
 
 
-def test_whose_folders_may_be_watched(
+def test_only_folders_below_the_roots_can_be_watched(
     root: Path, reader: User, administrator: User, settings: object
 ) -> None:
     assert watched_folders.checked_path(f"{root}/../share", acting_user=administrator) == str(root)

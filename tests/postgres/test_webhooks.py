@@ -120,7 +120,7 @@ class TestSending:
         assert hook.deliveries.get().state == Delivery.State.DELIVERED
         assert len({headers["webhook-id"] for _, headers in site.asked}) == 1
 
-    def test_a_receiver_that_hangs_costs_one_time_out_for_all_that_waits(
+    def test_hanging_receiver_costs_one_time_out_for_all_waiting_events(
         self, site: Site, hook: Webhook, settings: Any
     ) -> None:
         is_over = threading.Event()
@@ -181,7 +181,7 @@ class TestAddresses:
         assert hook.deliveries.get().status == 307
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254"])
-    def test_an_internal_address_is_never_asked(
+    def test_no_request_is_sent_to_an_internal_address(
         self, site: Site, hook: Webhook, settings: Any, host: str
     ) -> None:
         settings.WEBHOOK_ALLOW = []
@@ -195,14 +195,14 @@ class TestAddresses:
         assert "WEBHOOK_ALLOW" in refused.error
 
     @pytest.mark.parametrize("url", ["http://127.0.0.1/x", "ftp://example.org/", "http://a:b@c/"])
-    def test_one_cannot_be_saved(self, url: str) -> None:
+    def test_internal_address_cannot_be_saved(self, url: str) -> None:
         with pytest.raises(ValidationError) as caught:
             Webhook(name="Chat", url=url, events=["document.ready"]).full_clean()
         assert "url" in caught.value.message_dict
 
 
 class TestEvents:
-    def test_deletions_and_returns_are_told(self, hook: Webhook, administrator: User) -> None:
+    def test_deletions_and_restores_are_sent(self, hook: Webhook, administrator: User) -> None:
         shelf = make_collection("Harbour")
         document = make_document(shelf, HARBOUR)
         services.delete([document], acting_user=administrator)
@@ -227,7 +227,9 @@ class TestEvents:
         assert (event, data["state"], data["error"]) == ("document.failed", "failed", "damaged")
         assert "secret-plan" not in hook.deliveries.get().body
 
-    def test_only_what_it_asks_for_is_told(self, site: Site, administrator: User) -> None:
+    def test_webhook_gets_only_its_events_and_collections(
+        self, site: Site, administrator: User
+    ) -> None:
         harbour, inland = make_collection("Harbour"), make_collection("Inland")
         hook = make_hook(site, administrator, events=["document.deleted"])
         hook.collections.add(harbour)
@@ -240,7 +242,7 @@ class TestEvents:
         ]
         assert told(off) == []
 
-    def test_nobody_is_told_of_what_they_may_not_read(
+    def test_webhook_gets_no_event_of_an_unreadable_document(
         self, site: Site, reader: User, member: User
     ) -> None:
         hooks = {user: make_hook(site, user, name=str(user)) for user in (None, reader, member)}
@@ -253,7 +255,7 @@ class TestEvents:
             member: 1,
         }
 
-    def test_a_fall_of_the_golden_measures_is_told_without_the_queries(
+    def test_quality_alert_is_sent_without_the_queries(
         self, site: Site, hook: Webhook, reader: User
     ) -> None:
         others = make_hook(site, reader, name="Reader's")

@@ -208,7 +208,7 @@ def class_of(text: str) -> str:
         pytest.param("of the seeds", OF_THE_SEEDS, id="seeds"),
     ],
 )
-def test_the_class_is_right(
+def test_labelled_queries_get_their_class(
     name: str, queries: Sequence[tuple[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = [(text, label) for text, label in queries if class_of(text) == label]
@@ -230,7 +230,7 @@ def test_the_labelled_queries_are_enough_and_of_every_class() -> None:
 
 
 @pytest.mark.parametrize("text", ["tenant", "prefix tree", "subclass", "canvas", "maintenance"])
-def test_words_within_words_decide_nothing(text: str) -> None:
+def test_rule_words_inside_longer_words_do_not_match(text: str) -> None:
     """F4-02, F5-01."""
     for query in (text, f"{text} settings", f"the {text}"):
         assert class_of(query) in {"general", "lookup"}
@@ -269,7 +269,7 @@ def judged(name: str) -> list[Query]:
         ("scifact", 1, 2), ("nfcorpus", 1, 1), ("mtrag_cloud", 2, 4),
     ],
 )  # fmt: skip
-def test_a_mentioned_identifier_is_not_asked_for(
+def test_query_that_mentions_an_identifier_is_not_a_lookup(
     name: str, most_lookups: int, most_tiers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     queries = judged(name)

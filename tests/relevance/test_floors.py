@@ -97,7 +97,7 @@ CONFIDENCE_FLOOR = 0.9
 
 
 @pytest.mark.django_db
-def test_the_confidence_tells_own_questions_from_foreign_ones(tmp_path: Path) -> None:
+def test_confidence_separates_answerable_from_foreign_questions(tmp_path: Path) -> None:
     squad, cranfield = whole("squad20_dev"), whole("cranfield")
     chosen = [passage.id for passage in list(squad.passages())[::EVERY]]
     asked = {next(iter(squad.qrels[query])): query for query in squad.queries}

@@ -136,14 +136,14 @@ for _name in ("__iter__", "__len__", "__eq__", "keys", "lists"):
 
 
 @contextmanager
-def parameters_noted() -> Iterator[None]:
+def recorded_parameters() -> Iterator[None]:
     """Within the block, responses record which query parameters were read."""
     with mock.patch("django.core.handlers.wsgi.QueryDict", NotedQuery):
         yield
 
 
 @contextmanager
-def templates_not_noted() -> Iterator[None]:
+def without_template_contexts() -> Iterator[None]:
     """Within the block, responses do not hold the contexts of their templates, which are copied."""
     plain = _TestState.saved_data.template_render
     with mock.patch.object(Template, "_render", plain):
@@ -151,7 +151,7 @@ def templates_not_noted() -> Iterator[None]:
 
 
 @contextmanager
-def viewers_kept() -> Iterator[None]:
+def cached_viewers() -> Iterator[None]:
     """Within the block a viewer and their permissions are read once; a request gets a copy.
 
     Reading them took a quarter of a walk. A copy, so that what a view keeps at its viewer does not

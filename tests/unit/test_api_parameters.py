@@ -24,7 +24,7 @@ def errors(form: Parameters) -> dict[str, Any]:
     return {name: [str(each) for each in texts] for name, texts in detail.items()}
 
 
-def test_two_requests_share_fields_and_nothing_else() -> None:
+def test_requests_share_serializer_fields_only() -> None:
     first = SearchParameters(data=QueryDict("q=tides&page=2&collection=a&collection=b"))
     second = SearchParameters(data=QueryDict("q=winds&exact=1"))
     assert first.is_valid()
@@ -37,7 +37,7 @@ def test_two_requests_share_fields_and_nothing_else() -> None:
     assert (first.choices.exact, second.choices.exact) == (False, True)
 
 
-def test_an_error_is_that_of_its_own_request() -> None:
+def test_errors_belong_to_their_own_request() -> None:
     wrong = Given(data={"name": "tides", "places": ["x"]})
     assert set(errors(wrong)) == {"name", "places"}
     assert Given(data={"name": "sea"}).is_valid()

@@ -54,7 +54,7 @@ def test_prose_stays_prose_and_code_stays_code_in_one_passage() -> None:
     assert shown(row(draft, original="another text")) != SHOWN
 
 
-def test_marks_change_nothing_of_the_blocks() -> None:
+def test_marks_do_not_change_the_blocks() -> None:
     (draft,) = drafts(BLOCKS)
     text = draft.text.replace("weigh", f"{MARK_START}weigh{MARK_END}")
     text = text.replace("grams\n", f"{MARK_START}grams{MARK_END}\n", 1)
@@ -65,7 +65,7 @@ def test_marks_change_nothing_of_the_blocks() -> None:
 
 
 @pytest.mark.parametrize("blocks_above", range(1, 5))
-def test_what_the_passage_before_has_shown_is_left_out(blocks_above: int) -> None:
+def test_blocks_shown_by_the_previous_passage_are_left_out(blocks_above: int) -> None:
     (draft,) = drafts(BLOCKS)
     above = sum(len(block.text) + len(BLOCK_SEPARATOR) for block in BLOCKS[:blocks_above])
     assert shown(row(draft), above) == SHOWN[blocks_above:]
@@ -100,7 +100,7 @@ def test_the_part_that_begins_a_section_has_its_anchor() -> None:
     assert anchors == ["", "age", "", "domain", "", "path"]
 
 
-def test_a_heading_has_its_level_in_the_document_also_where_a_passage_joins_sections() -> None:
+def test_heading_keeps_its_document_level_in_a_joined_passage() -> None:
     headings = [Block(H, name, level=level) for name, level in (("A", 1), ("B", 2), ("C", 1))]
     (draft,) = drafts([part for heading in headings for part in (heading, Block(P, "Few."))])
     levels = [part.level for part in parts_in(row(draft), 0) if part.kind == "heading"]
@@ -116,7 +116,7 @@ def test_a_heading_has_its_level_in_the_document_also_where_a_passage_joins_sect
         ((), (), "Sessions", "sessions"), ((), ("domain",), "DOMAIN", "domain"),
     ],
 )  # fmt: skip
-def test_the_section_with_most_marked_words_matched(
+def test_section_with_most_marked_words_is_the_matched_one(
     marks: tuple[str, ...], stems: tuple[str, ...], heading: str, fragment: str
 ) -> None:
     (draft,) = drafts(SETTINGS)

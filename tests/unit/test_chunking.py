@@ -94,7 +94,7 @@ def test_a_subsection_opens_a_chunk_only_when_the_last_is_half_full() -> None:
     assert [chunk.heading_path for chunk in fuller] == [("S", "x"), ("S", "y")]
 
 
-def test_a_subsection_that_would_be_torn_starts_its_own_chunk() -> None:
+def test_subsection_that_would_be_split_starts_its_own_chunk() -> None:
     chunks = cut(heading("S"), prose(14, "s"), heading("y", 3), prose(30, "y"))
     assert [chunk.heading_path for chunk in chunks] == [("S",), ("S", "y")]
     assert chunks[1].text.startswith("y\n\nY")
@@ -106,7 +106,7 @@ def test_headings_alone_at_the_end_are_kept() -> None:
     assert (chunks[1].kind, chunks[1].heading_path) == (BlockKind.HEADING, ("B", "C"))
 
 
-def test_a_heading_as_long_as_a_paragraph_is_prose() -> None:
+def test_long_heading_is_prose() -> None:
     (chunk,) = cut(heading("A"), heading(" ".join(["word"] * 30), 2))
     assert chunk.heading_path == ("A",)
     assert chunk.kind is BlockKind.PARAGRAPH
@@ -123,7 +123,7 @@ def test_a_long_paragraph_is_cut_at_sentence_ends() -> None:
     assert all(chunk.text.endswith("end.") for chunk in chunks)
 
 
-def test_a_short_rest_goes_back_to_its_passage() -> None:
+def test_short_rest_stays_in_its_passage() -> None:
     assert [chunk.tokens for chunk in cut(prose(45))] == [45]
 
 
@@ -157,7 +157,7 @@ def test_tables_and_code_are_whole_up_to_the_limit() -> None:
     assert chunks[1].text == code.text
 
 
-def test_a_lead_in_stays_with_what_it_introduces() -> None:
+def test_lead_in_stays_with_its_list_or_code() -> None:
     lead_in = Block(BlockKind.PARAGRAPH, "For example, do this:")
     code = Block(BlockKind.CODE, "\n".join(f"a = {n}" for n in range(9)))
     chunks = cut(prose(25), lead_in, code)
@@ -211,7 +211,7 @@ def test_a_chunk_has_the_page_it_starts_on() -> None:
     assert [(chunk.ordinal, chunk.page) for chunk in chunks] == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_blank_blocks_are_passed_over_and_long_gaps_end_a_chunk() -> None:
+def test_blank_blocks_are_skipped_and_long_gaps_end_a_chunk() -> None:
     blank = Block(BlockKind.PARAGRAPH, "  ")
     (chunk,) = cut(prose(10), blank, prose(10))
     assert chunk.text == extracted_text([prose(10), blank, prose(10)])
@@ -225,7 +225,7 @@ def test_the_prefix_names_title_and_path_once() -> None:
     assert embedding_text("", (), "x") == "x"
 
 
-def test_a_long_prefix_loses_its_middle_then_its_tails() -> None:
+def test_long_prefix_is_shortened_in_the_middle_first() -> None:
     path = ("one " * 8, "two " * 8, "three " * 8)
     text = embedding_text("Title", path, "x", Words(), SMALL)  # 25 of the 64 tokens
     assert text == f"Title > {'one ' * 8}> … > three three three three three three three three\nx"
@@ -276,7 +276,7 @@ def test_small_sections_in_one_chunk_keep_their_names() -> None:
     assert names(chunk) == [above[:1], above, (*above, "AGE"), (*above, "DOMAIN")]
 
 
-def test_a_section_that_goes_on_in_the_next_chunk_keeps_its_name_there() -> None:
+def test_continued_section_keeps_its_name_in_the_next_chunk() -> None:
     first, second = cut(heading("A", 1), heading("B", 3), prose(50), heading("C", 3), prose(8))
     assert (first.heading_path, names(first)) == (("A", "B"), [("A",), ("A", "B")])
     assert (second.heading_path, names(second)) == (("A",), [("A", "B"), ("A", "C")])

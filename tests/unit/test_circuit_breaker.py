@@ -29,7 +29,7 @@ class Clock:
 
 
 class TestCircuitBreaker:
-    def test_calls_no_more_after_failures_until_a_pause_is_over(self) -> None:
+    def test_breaker_makes_no_calls_during_the_pause(self) -> None:
         clock = Clock()
         circuit = CircuitBreaker(30, 3, clock)
         for _ in range(3):
@@ -46,7 +46,9 @@ class TestCircuitBreaker:
     @pytest.mark.parametrize(
         ("asked_for", "is_final", "pause"), [(45.0, False, 45), (0.0, True, 30), (10.0, True, 30)]
     )
-    def test_pauses_at_once_for(self, asked_for: float, is_final: bool, pause: float) -> None:
+    def test_breaker_opens_at_once_for_these_errors(
+        self, asked_for: float, is_final: bool, pause: float
+    ) -> None:
         clock = Clock()
         circuit = CircuitBreaker(30, 3, clock)
         circuit.trip(asked_for, is_final=is_final)
@@ -55,7 +57,7 @@ class TestCircuitBreaker:
         clock.now = pause
         assert circuit.enter() == 0
 
-    def test_a_failed_try_pauses_again(self) -> None:
+    def test_failed_trial_call_pauses_again(self) -> None:
         clock = Clock()
         circuit = CircuitBreaker(30, 3, clock)
         for _ in range(3):
@@ -74,7 +76,7 @@ class TestTimeLimited:
         with pytest.raises(TimeoutError, match="its own"):
             calls.call(_raise, 5)
 
-    def test_what_waits_for_a_thread_is_never_sent(self) -> None:
+    def test_call_that_waits_for_a_thread_is_never_sent(self) -> None:
         calls = TimeLimited("test", 1)
         held, over = threading.Event(), threading.Event()
         sent: list[str] = []
@@ -113,7 +115,7 @@ def _timed_out(calls: TimeLimited, work: object, sent: list[str]) -> None:
         (0, 2, 5), (0, 120, 120), (2, 20, 20), (0, 7200, 3600),
     ],
 )  # fmt: skip
-def test_pauses_double_and_give_a_server_its_time(
+def test_pauses_double_and_respect_retry_after(
     attempts: int, asked: float | None, seconds: float
 ) -> None:
     assert pause(attempts, asked) == timedelta(seconds=seconds)
@@ -131,19 +133,19 @@ def test_a_further_failure_never_shortens_the_pause(attempts: int) -> None:
         (None, None), ("soon", None), ("nan", None), ("inf", None),
     ],
 )  # fmt: skip
-def test_the_header_says_seconds_or_a_date_or_nothing(
+def test_retry_after_is_seconds_a_date_or_nothing(
     header: str | None, seconds: float | None
 ) -> None:
     assert retry_after(header) == seconds
 
 
 @pytest.mark.parametrize("usegmt", [True, False])
-def test_a_date_to_come_is_so_many_seconds_away(usegmt: bool) -> None:
+def test_retry_after_date_becomes_seconds(usegmt: bool) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=90)
     assert retry_after(format_datetime(moment, usegmt=usegmt)) == pytest.approx(90, abs=2)
 
 
 @given(st.text(max_size=60))
-def test_no_header_is_an_error(header: str) -> None:
+def test_any_retry_after_header_is_read_without_an_error(header: str) -> None:
     seconds = retry_after(header)
     assert seconds is None or seconds >= 0

@@ -41,14 +41,14 @@ def _asks(case: dict[str, object], preset: str) -> bool:
 
 class TestTheRegistry:
     @pytest.mark.parametrize("text", ["D40", "Define SLAM", "How does X work", "error"])
-    def test_the_rules_are_the_rows(self, text: str) -> None:
+    def test_registered_rules_are_the_stored_rules(self, text: str) -> None:
         query = parse(text, DEFAULT_PATTERNS)
         assert classify_by(Classifier.RULES, query, RULES) == classify(query, RULES)
         assert classify_by(Classifier.RULES, query, ()).query_class is QueryClass.GENERAL
         assert classify_by(Classifier.MIND, query, ()) == NAMED[Classifier.MIND](query)
 
     @given(st.sampled_from(list(NAMED)), st.text(max_size=200))
-    def test_no_text_is_too_odd(self, classifier: Classifier, text: str) -> None:
+    def test_classifiers_accept_any_text(self, classifier: Classifier, text: str) -> None:
         found = NAMED[classifier](Query(text=text))
         assert 0 <= found.confidence <= 1
         assert found.rule
@@ -78,7 +78,9 @@ class TestSpecificity:
             pytest.param("tell me about the", 0.0, "concept", id="S1-18 only stop words"),
         ],
     )
-    def test_the_share_of_identifiers(self, text: str, share: float, query_class: str) -> None:
+    def test_specificity_is_the_share_of_identifiers(
+        self, text: str, share: float, query_class: str
+    ) -> None:
         assert classifiers.specificity(text) == approx(share)
         assert of(Classifier.SPECIFICITY, text).query_class == query_class
 
@@ -103,7 +105,7 @@ class TestAnchors:
             pytest.param("how", (), 0.0, 0.5, id="broad: .2 - .2"),
         ],
     )
-    def test_weighs_each_query_by_itself(
+    def test_anchor_classifier_weighs_each_query_separately(
         self, text: str, found: tuple[str, ...], specific: float, keyword: float
     ) -> None:
         assert classifiers.anchors(text) == found
@@ -165,7 +167,9 @@ class TestMind:
             pytest.param("describe the architecture", "concept", 0.9, id="concept"),
         ],
     )
-    def test_class_and_confidence(self, text: str, query_class: str, confidence: float) -> None:
+    def test_mind_classifier_gives_class_and_confidence(
+        self, text: str, query_class: str, confidence: float
+    ) -> None:
         found = of(Classifier.MIND, text)
         assert (found.query_class.value, found.confidence) == (query_class, approx(confidence))
 
@@ -178,7 +182,9 @@ class TestMind:
             pytest.param("What is Python", "lookup", "concept", id="a name like any"),
         ],
     )
-    def test_f4_02_misfires_are_the_seeds_not_ours(self, text: str, seed: str, ours: str) -> None:
+    def test_f4_02_misfires_of_the_seed_are_kept_in_its_preset_only(
+        self, text: str, seed: str, ours: str
+    ) -> None:
         query = parse(text, DEFAULT_PATTERNS)
         assert classifiers.by_mind(query).query_class == seed
         assert classify(query, RULES).query_class == ours
@@ -191,7 +197,7 @@ class TestPhysicalAI:
         ("query_class", "phrase"),
         [(query_class, phrase) for query_class, some in PHRASES.items() for phrase in some],
     )
-    def test_each_phrase_tells_its_class(self, query_class: QueryClass, phrase: str) -> None:
+    def test_each_phrase_gives_its_class(self, query_class: QueryClass, phrase: str) -> None:
         assert of(Classifier.PHYSICAL_AI, f"{phrase.title()} it").query_class is query_class
 
     @pytest.mark.parametrize(
@@ -203,7 +209,9 @@ class TestPhysicalAI:
             pytest.param("How to fix node not found error?", "code", id="printed order, how to"),
         ],
     )
-    def test_f5_01_misfires_are_the_seeds_not_ours(self, text: str, seed: str) -> None:
+    def test_f5_01_misfires_of_the_seed_are_kept_in_its_preset_only(
+        self, text: str, seed: str
+    ) -> None:
         query = parse(text, DEFAULT_PATTERNS)
         assert NAMED[Classifier.PHYSICAL_AI](query).query_class == seed
         assert classify(query, RULES).query_class != seed
@@ -221,7 +229,7 @@ class TestAccuracy:
         assert specific / len(queries) < 0.9
 
     @pytest.mark.parametrize("preset", ["physical-ai:shipped", "mind"])
-    def test_s5_41_our_rules_reach_it(
+    def test_s5_41_our_rules_reach_the_target(
         self, preset: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         queries = labelled(preset)

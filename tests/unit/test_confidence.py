@@ -89,14 +89,14 @@ class TestEvidence:
         assert found is not None
         assert found.keyword == approx(0.5)
 
-    def test_a_word_that_no_text_holds_raises_it_as_the_rarest_would(self) -> None:
+    def test_unknown_word_raises_the_maximum_like_the_rarest_word(self) -> None:
         """One of two words is held: ln(1 + 9.5 / .5) = ln 20 for the other, of 9 chunks."""
         found = evidence([candidate(1, keyword=2.2)], terms=(TERMS[0],), unknown=["poise"])
         assert found is not None
         assert found.keyword == approx(2.2 / (2.2 * (2.0 + math.log(20))))
         assert found.terms == approx(math.log(2))
 
-    def test_hand_worked(self) -> None:
+    def test_evidence_matches_a_calculation_by_hand(self) -> None:
         found = evidence(
             [
                 candidate(1, document=7, vector=0.6, keyword=3.3),
@@ -115,7 +115,7 @@ class TestEvidence:
             terms=approx(math.log(3)),
         )
 
-    def test_a_hit_beyond_the_tenth_gives_no_lead(self) -> None:
+    def test_hits_beyond_the_tenth_are_ignored(self) -> None:
         ten = [candidate(n, vector=0.5, keyword=1.0) for n in range(1, 11)]
         beyond = candidate(11, vector=0.1, keyword=5.0)
         found = evidence([*ten, beyond])
@@ -133,7 +133,7 @@ class TestEvidence:
         ],
         ids=["both", "other scorer", "not measured", "degraded", "nothing to read"],
     )
-    def test_reads_what_ran(
+    def test_evidence_uses_only_signals_that_ran(
         self,
         raw: Mapping[str, float],
         scorer: KeywordScorer,
@@ -145,7 +145,7 @@ class TestEvidence:
 
 
 class TestBackground:
-    def test_is_the_median_and_the_spread_of_the_probes(self) -> None:
+    def test_background_is_median_and_spread_of_the_probes(self) -> None:
         """The quartiles of .1, .2, .3, .4, .9 are .2 and .4: an answer among them is nothing."""
         found = Background.of([0.3, 0.1, 0.9, 0.4, 0.2])
         assert (found.level, found.scale) == approx((0.3, 0.2 / 1.349))
@@ -167,16 +167,16 @@ class TestBackground:
 
 
 class TestConfidence:
-    def test_is_unknown_where_no_signal_can_be_read(self) -> None:
+    def test_confidence_is_unknown_without_a_readable_signal(self) -> None:
         assert sure([candidate(1, keyword=1)], scorer=KeywordScorer.TS_RANK) is None
 
-    def test_is_none_at_all_of_nothing(self) -> None:
+    def test_confidence_without_results_is_zero(self) -> None:
         assert sure([]) == 0
 
     @pytest.mark.parametrize(
         ("strength", "expected"), [(1.0, 1 - DOUBT), (0.5, 0.5), (None, DOUBT)]
     )
-    def test_an_identifier_is_answered_by_what_holds_it(
+    def test_identifier_query_is_answered_by_a_document_with_the_identifier(
         self, strength: float | None, expected: float
     ) -> None:
         query = Query("D-40", is_identifier=True, needs_no_embedding=True)
@@ -204,14 +204,14 @@ class TestConfidence:
         assert value is not None
         assert (value >= NAMED) is is_named
 
-    def test_exact_words_are_answered_by_what_holds_them(self) -> None:
+    def test_phrase_query_is_answered_by_a_document_with_the_phrase(self) -> None:
         """Every result does. Two stop words and a common one say little by any signal."""
         hits = [candidate(1, vector=0.1)]
         assert sure(hits, Query("in the view", phrases=("in the view",))) == 1 - DOUBT
         more = Query("bread in the view", phrases=("in the view",))
         assert sure(hits, more) == sure(hits) < 0.5
 
-    def test_an_administrators_pin_answers(self) -> None:
+    def test_pinned_document_gives_high_confidence(self) -> None:
         assert sure([replace(candidate(1, vector=0.0), pin=0)]) == 1 - DOUBT
 
 
@@ -251,7 +251,7 @@ def test_the_scale_of_the_fused_score_does_not_matter(
 
 
 @given(st.sampled_from(Ran), st.tuples(*[st.floats(0, 1)] * 4), st.integers(0, 3), st.floats(0, 1))
-def test_more_evidence_of_any_kind_makes_it_surer(
+def test_more_evidence_raises_the_confidence(
     ran: Ran, values: tuple[float, ...], which: int, more: float
 ) -> None:
     greater = tuple(v + more * (place == which) for place, v in enumerate(values))
@@ -277,14 +277,14 @@ TRUTH = Logistic(-4.0, {"deviation": 1.2, "keyword": 3.0})
 
 
 class TestFit:
-    def test_finds_the_law_that_the_questions_follow(self) -> None:
+    def test_fit_recovers_the_law_of_the_samples(self) -> None:
         found = fit(samples(20_000, 1, TRUTH))
         both = found[Ran.BOTH]
         for feature, slope in TRUTH.slopes.items():
             assert both.slopes[feature] == approx(slope, abs=0.4), feature
         assert {ran: tuple(m.slopes) for ran, m in found.items()} == dict(FEATURES)
 
-    def test_is_calibrated_on_questions_never_seen(self) -> None:
+    def test_fit_is_calibrated_on_unseen_questions(self) -> None:
         """Where half have an answer: the fit is to that, the law gives others their odds."""
         aside = samples(8_000, 3, TRUTH)
         share = float(np.mean([each.answered for each in aside]))
@@ -305,7 +305,9 @@ class TestFit:
         ([True, True, False, False], [0.8, 0.5, 0.3, 0.5], 3.5 / 4),
     ],
 )
-def test_auroc(answered: list[bool], confidences: list[float], expected: float) -> None:
+def test_auroc_matches_a_calculation_by_hand(
+    answered: list[bool], confidences: list[float], expected: float
+) -> None:
     assert auroc(answered, confidences) == approx(expected)
 
 

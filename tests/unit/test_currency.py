@@ -44,13 +44,13 @@ STATES = CurrencyState
         (None, date(2026, 2, 28), True, STATES.SUPERSEDED),
     ],
 )
-def test_the_state_of_a_day(
+def test_currency_state_depends_on_the_day(
     valid_from: date | None, valid_until: date | None, superseded: bool, state: CurrencyState
 ) -> None:
     assert state_on(TODAY, valid_from, valid_until, superseded=superseded)[0] is state
 
 
-def test_what_files_state() -> None:
+def test_currency_metadata_of_files_is_read() -> None:
     values = {
         "supersedes": "  Travel\npolicy ", "valid_from": date(2026, 1, 31), "review_by": None,
         "valid_until": datetime(2027, 1, 31, 8, tzinfo=UTC), "owner": "ann", "color": "red",
@@ -94,7 +94,7 @@ def order(hits: Sequence[Hit]) -> list[int]:
 class TestOrder:
     OLD, NEW = 1, 2
 
-    def test_the_passages_of_the_older_come_after_the_best_of_the_newer(self) -> None:
+    def test_superseded_passages_follow_the_best_passage_of_the_successor(self) -> None:
         found = [scored(11, 1, 0.9), scored(12, 1, 0.8), scored(21, 2, 0.6), scored(31, 3, 0.7)]
         assert order(ranked(found, {}).hits) == [11, 12, 31, 21]
         hits = ranked(found, {1: (2,)}).hits
@@ -105,11 +105,11 @@ class TestOrder:
         assert hits[1].score == approx(0.6)
         assert hits[1].explanation.adjustments == ()
 
-    def test_a_newer_one_that_is_not_found_changes_nothing(self) -> None:
+    def test_successor_outside_the_results_changes_nothing(self) -> None:
         found = [scored(11, 1, 0.9), scored(31, 3, 0.7)]
         assert order(ranked(found, {1: (2,)}).hits) == [11, 31]
 
-    def test_of_a_wide_set_those_count_that_the_profile_ranks(self) -> None:
+    def test_only_candidates_ranked_by_the_profile_count_as_successors(self) -> None:
         found = [scored(11, 1, 0.9), scored(12, 1, 0.8), scored(21, 2, 0.6)]
         places = [{"vector": place} for place in (1, 2, 3)]
         states = {1: Currency(STATES.SUPERSEDED, behind=(2,))}
@@ -120,21 +120,21 @@ class TestOrder:
             settled = Settled(held.query, profile, general, Weights(1, 0, 0), EVERY_SIGNAL)
             assert order(ranking_of(held, settled, NOTHING, group=False).hits) == expected
 
-    def test_chains_are_kept_however_they_are_told(self) -> None:
+    def test_chains_of_successors_keep_their_order(self) -> None:
         found = [scored(11, 1, 0.9), scored(21, 2, 0.8), scored(31, 3, 0.1), scored(41, 4, 0.5)]
         for behind in ({1: (2, 3), 2: (3,)}, {2: (3,), 1: (2, 3)}, {1: (2,), 2: (3,)}):
             assert order(ranked(found, behind).hits) == [41, 31, 21, 11]
 
-    def test_a_reranker_does_not_turn_it_round(self) -> None:
+    def test_reranker_keeps_the_successor_first(self) -> None:
         found = [scored(11, 1, 0.9), scored(21, 2, 0.6)]
         hits = ranked(found, {1: (2,)}, 0.5, {11: 1.0, 21: 0.0}).hits
         assert order(hits) == [21, 11]
 
-    def test_an_identifier_that_both_hold_does_not_lift_the_older(self) -> None:
+    def test_shared_identifier_does_not_lift_the_superseded_document(self) -> None:
         old, new = scored(11, 1, 0.9, "X-1"), scored(21, 2, 0.6, "X-1")
         assert order(ranked([old, new], {1: (2,)}).hits) == [21, 11]
 
-    def test_what_is_pinned_or_asked_for_by_name_stays(self) -> None:
+    def test_pinned_or_named_superseded_document_keeps_its_place(self) -> None:
         new = scored(21, 2, 0.6)
         for old in (scored(11, 1, 0.9, "X-1"), scored(11, 1, 0.9, pin=0)):
             assert order(ranked([old, new], {1: (2,)}).hits) == [11, 21]
@@ -144,7 +144,9 @@ class TestOrder:
     scores=st.lists(st.floats(0, 1), min_size=4, max_size=12),
     places=st.lists(st.integers(1, 4), min_size=12, max_size=12),
 )
-def test_no_older_one_is_before_its_successor(scores: list[float], places: list[int]) -> None:
+def test_superseded_documents_never_precede_their_successors(
+    scores: list[float], places: list[int]
+) -> None:
     found = [scored(i + 1, places[i], score) for i, score in enumerate(scores)]
     behind = {1: (2, 3), 2: (3,)}
     hits = ranked(found, behind).hits
@@ -158,7 +160,7 @@ def test_no_older_one_is_before_its_successor(scores: list[float], places: list[
         assert hit.score == approx(hit.ranked_score)
 
 
-def test_pools_know_it() -> None:
+def test_pools_store_the_currency() -> None:
     states = {1: Currency(STATES.EXPIRED, TODAY, "id", "title", (2,))}
     held = columns([scored(11, 1, 0.9)], currency=states)
     stored = facts(held, 50)

@@ -66,13 +66,13 @@ def test_each_setting_has_its_warning(
     assert found() == ([expected] if expected else [])
 
 
-def test_the_names_of_one_machine_serve_nobody_else(site: Settings) -> None:
+def test_local_host_names_alone_are_a_warning(site: Settings) -> None:
     site.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
     site.CSRF_TRUSTED_ORIGINS = []
     assert found() == ["W040"]
 
 
-def test_headers_of_a_proxy_are_believed_only_where_there_is_one(site: Settings) -> None:
+def test_proxy_headers_without_a_proxy_are_a_warning(site: Settings) -> None:
     site.SECURE_PROXY_SSL_HEADER = None
     assert found() == ["W043", "W044"]  # redirects; forged addresses
     site.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": 0}
@@ -134,7 +134,7 @@ def test_a_setting_without_meaning_is_an_error(
     assert said in error.text
 
 
-def test_a_site_that_others_reach(settings: Any) -> None:
+def test_public_site_without_second_factor_is_a_warning(settings: Any) -> None:
     settings.STAFF_SECOND_FACTOR = "all"
     assert list(probes.sign_in()) == []
 
@@ -154,7 +154,7 @@ class TestTheDatabase:
     def found(self) -> set[str]:
         return ids([*database.tokens()])
 
-    def test_tokens_without_scopes_or_end(self, reader: User) -> None:
+    def test_tokens_without_scopes_or_expiry_are_a_warning(self, reader: User) -> None:
         tokens.make(reader, scopes=["read"])
         assert self.found() == set()
         old, _ = AuthToken.objects.create(reader)
@@ -164,7 +164,7 @@ class TestTheDatabase:
         AuthToken.objects.filter(pk=endless.pk).update(expiry=None)
         assert self.found() == {"W048"}
 
-    def test_superusers_without_a_second_factor(self, administrator: User) -> None:
+    def test_superusers_without_a_second_factor_are_a_warning(self, administrator: User) -> None:
         assert self.found() == {"W049"}
         TOTP.activate(administrator, "JBSWY3DPEHPK3PXP")
         assert self.found() == set()
@@ -174,7 +174,7 @@ class TestTheDatabase:
     ("version", "expected"),
     [("", "E005"), ("0.6.2", "E005"), ("0.8.3", "W063"), ("0.8.4", ""), ("0.9", ""), ("1.0.0", "")],
 )
-def test_pgvector_is_as_new_as_its_indexes_need(version: str, expected: str) -> None:
+def test_outdated_pgvector_is_a_problem(version: str, expected: str) -> None:
     found = list(database.version_problems(17, version))
     assert [one.check for one in found] == ([expected] if expected else [])
 
@@ -198,7 +198,7 @@ def test_a_development_server_asks_for_the_collected_files(
         (UndefinedTable('relation "vector" does not exist'), False),
     ],
 )
-def test_migrate_says_who_adds_the_extension(cause: Exception, expected: bool) -> None:
+def test_migrate_explains_who_can_add_the_extension(cause: Exception, expected: bool) -> None:
     error = ProgrammingError(str(cause))
     error.__cause__ = cause
     assert database.lacks_vector(error) == expected

@@ -98,7 +98,7 @@ def _number(text: str) -> float | str:
 DEFAULT = {"searches": 0, "answers": 5}
 
 
-def test_entries_replace_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_entries_replace_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entries("QUOTA_TEST", DEFAULT) == DEFAULT
     monkeypatch.setenv("QUOTA_TEST", "searches=500")
     assert entries("QUOTA_TEST", DEFAULT) == {"searches": 500, "answers": 5}
@@ -112,7 +112,7 @@ def test_entries_replace_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None
         ("500", "QUOTA_TEST is written as searches=0,answers=5"),
     ],
 )
-def test_others_are_refused_in_words(
+def test_invalid_entries_are_refused_with_a_reason(
     monkeypatch: pytest.MonkeyPatch, text: str, words: str
 ) -> None:
     monkeypatch.setenv("QUOTA_TEST", text)

@@ -114,7 +114,7 @@ def test_the_headings_are_not_repeated_below_the_title() -> None:
     st.text(alphabet=f"ab |<>&\n{MARK_START}{MARK_END}", max_size=400),
     st.sampled_from(["text", "code", "table"]),
 )
-def test_no_text_breaks_it_or_leaks_markup(text: str, kind: str) -> None:
+def test_excerpts_of_any_text_are_safe_html(text: str, kind: str) -> None:
     for part in excerpt(text, (), kind):
         for html in (part.html, *(cell for row in part.rows for cell in row)):
             assert set(re.findall(r"<[^>]*>", html)) <= {"<mark>", "</mark>"}
@@ -190,16 +190,16 @@ HITS = [hit(n, {Signal.VECTOR: 1 - n / 100, Signal.KEYWORD: 1.0}) for n in range
         ),
     ],
 )
-def test_a_sentence_says_why_a_result_is_here(place: int, fields: Any, sentence: str) -> None:
+def test_result_has_a_sentence_with_its_reason(place: int, fields: Any, sentence: str) -> None:
     assert reason(result(HITS[place], **fields), FOUND) == sentence
 
 
-def test_where_no_word_matched_meaning_is_the_reason() -> None:
+def test_reason_without_matching_words_is_the_meaning() -> None:
     far = hit(40, {Signal.VECTOR: 0.1})
     assert reason(result(far), FOUND) == "Related in meaning."
 
 
-def test_a_heading_that_says_nothing_by_itself_has_the_one_above() -> None:
+def test_generic_heading_is_shown_with_its_parent() -> None:
     examples = result(HITS[0], heading_path=("Guide", "Pools", "2. Examples"))
     assert examples.heading == "Pools › 2. Examples"
     assert result(HITS[0], heading_path=("Methods",)).heading.endswith(" › Methods")

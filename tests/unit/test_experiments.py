@@ -23,19 +23,21 @@ rankings = st.permutations(range(12)).map(lambda items: items[:8])
 
 
 class TestAssignment:
-    def test_the_share_takes_part(self) -> None:
+    def test_share_of_visitors_takes_part(self) -> None:
         taking = [f"{i}" for i in range(8_000) if takes_part(f"{i}", "salt", 0.25)]
         assert len(taking) == approx(2_000, abs=160)
 
     @given(st.text(), st.floats(0, 1), st.floats(0, 1))
-    def test_a_larger_share_drops_nobody(self, visitor: str, one: float, other: float) -> None:
+    def test_larger_share_keeps_the_assigned_visitors(
+        self, visitor: str, one: float, other: float
+    ) -> None:
         if takes_part(visitor, "salt", min(one, other)):
             assert takes_part(visitor, "salt", max(one, other))
 
 
 class TestTeamDraft:
     @given(rankings, rankings, st.text(max_size=5))
-    def test_has_all_of_both_once_and_the_same_each_time(
+    def test_team_draft_has_each_result_once_and_is_repeatable(
         self, a: list[int], b: list[int], seed: str
     ) -> None:
         drafted = team_draft(a, b, seed)
@@ -44,7 +46,7 @@ class TestTeamDraft:
         assert drafted == team_draft(a, b, seed)
 
     @given(rankings, rankings, st.text(max_size=5))
-    def test_teams_stay_level_and_pick_their_best(
+    def test_arms_stay_balanced_and_pick_their_best(
         self, a: list[int], b: list[int], seed: str
     ) -> None:
         drafted = team_draft(a, b, seed)
@@ -58,7 +60,7 @@ class TestTeamDraft:
             if left[A] and left[B]:
                 assert abs(before[A] - before[B]) <= 1
 
-    def test_what_both_have_at_the_top_is_no_ones(self) -> None:
+    def test_common_first_results_belong_to_no_arm(self) -> None:
         drafted = team_draft([1, 2, 3, 4], [1, 2, 4, 3], "seed")
         assert [each.team for each in drafted[:2]] == ["", ""]
         assert {each.team for each in drafted[2:]} == {A, B}
@@ -66,18 +68,18 @@ class TestTeamDraft:
     @pytest.mark.parametrize(
         ("clicked", "team"), [([], ""), (["", ""], ""), ([A, B], ""), ([A, B, B], B), ([A], A)]
     )
-    def test_the_search_prefers_whom_it_clicks_more(self, clicked: list[str], team: str) -> None:
+    def test_search_prefers_the_arm_with_more_clicks(self, clicked: list[str], team: str) -> None:
         assert preference(clicked) == team
 
 
 class TestSequences:
-    def test_e_value_by_hand(self) -> None:
+    def test_e_value_matches_a_calculation_by_hand(self) -> None:
         # 2^3 x B(3, 2) = 8 x 2! x 1! / 4! = 2/3
         assert e_value(2, 1) == approx(2 / 3)
         assert e_value(0, 0) == 1
         assert math.isfinite(e_value(100_000, 0))
 
-    def test_preferences_by_hand(self) -> None:
+    def test_preferences_match_a_calculation_by_hand(self) -> None:
         # 2^8 / 9 = 28.4 >= 20; seven of seven are 16.
         assert of_preferences(8, 0, 0.05) is ExperimentVerdict.B
         assert of_preferences(0, 8, 0.05) is ExperimentVerdict.A
@@ -91,7 +93,7 @@ class TestSequences:
             min(abs(low - 0.5), abs(high - 0.5)) < 1e-4
         )
 
-    def test_looking_after_every_search_finds_no_difference_where_there_is_none(self) -> None:
+    def test_repeated_looks_rarely_find_a_false_difference(self) -> None:
         chance = np.random.default_rng(7)
         fooled = 0
         for _ in range(400):

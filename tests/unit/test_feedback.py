@@ -42,7 +42,7 @@ class TestFeedback:
             abs=1e-3,
         )
 
-    def test_what_is_like_the_best_passes_what_is_not(self) -> None:
+    def test_candidates_similar_to_the_best_are_promoted(self) -> None:
         found = [
             candidate(1, 0.9, 1, 0),
             candidate(2, 0.8, 1, 0.1),
@@ -64,7 +64,7 @@ class TestFeedback:
         cosines = likeness(prepared(found), np.arange(3))
         assert cosines == approx([0.5, 0.5, 0.5], abs=1e-3)
 
-    def test_without_embeddings_the_ranking_stays(self) -> None:
+    def test_ranking_without_embeddings_is_unchanged(self) -> None:
         found = [candidate(1, 0.9), candidate(2, 0.8)]
         fed = rank(found, MEANING, made(feedback=0.5))
         assert [hit.score for hit in fed] == [0.9, 0.8]
@@ -90,10 +90,10 @@ class TestIdentifiersLead:
             pytest.param(f"{MANY} july 2024", False, id="a date, taken leniently"),
         ],
     )
-    def test_where_a_code_is_like_no_word_or_is_asked_for(self, text: str, lead: bool) -> None:
+    def test_identifiers_lead_if_unlike_a_word_or_asked_for(self, text: str, lead: bool) -> None:
         assert identifiers_lead(parse(text, DEFAULT_PATTERNS)) is lead
 
-    def test_a_holder_that_does_not_lead_gets_a_factor_for_it(self) -> None:
+    def test_document_with_the_identifier_gets_a_factor_if_identifiers_do_not_lead(self) -> None:
         match = IdentifierMatch("d40", 1.0, 0)
         found = [
             Candidate(1, 1, {Signal.VECTOR: 0.8}),

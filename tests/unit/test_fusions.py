@@ -47,7 +47,7 @@ def options(fusion: Fusion = Fusion.LINEAR, **fields: object) -> Profile:
 
 
 class TestFusions:
-    def test_combmnz_multiplies_by_the_signals_that_found_it(self) -> None:
+    def test_combmnz_multiplies_by_the_number_of_signals(self) -> None:
         hits = rank(
             [candidate(1, vector=0.8, keyword=0.4), candidate(2, vector=0.9, keyword=0.0)],
             HALVES,
@@ -55,7 +55,7 @@ class TestFusions:
         )
         assert scores(hits) == approx({1: 2 * (0.4 + 0.2), 2: 1 * 0.45})
 
-    def test_max_takes_the_largest_part(self) -> None:
+    def test_max_fusion_takes_the_largest_part(self) -> None:
         hits = rank(
             [candidate(1, vector=0.8, keyword=0.4), candidate(2, vector=0.1, keyword=0.9)],
             HALVES,
@@ -64,7 +64,7 @@ class TestFusions:
         assert scores(hits) == approx({2: 0.45, 1: 0.4})
         assert hits[0].explanation.root.operation is Operation.LARGEST
 
-    def test_rrf_multiplies_what_both_found(self) -> None:
+    def test_rrf_multiplies_candidates_of_both_signals(self) -> None:
         hits = rank(
             [candidate(1, vector=0.9, keyword=2.0), candidate(2, vector=0.8, keyword=0.0)],
             HALVES,
@@ -113,7 +113,7 @@ class TestBoosts:
         assert scores(hits) == approx({1: 0.4 * 1.5 * 1.5, 2: 0.8})
         assert order(hits) == [1, 2]
 
-    def test_an_addition_is_added(self) -> None:
+    def test_additive_boost_is_added(self) -> None:
         boost = Boost("code wanted", 0.15, multiply=False, kinds=("code",))
         found = [candidate(1, vector=0.4, boosts={boost_key(boost): 1})]
         assert scores(rank(found, Weights(1, 0, 0), options(boosts=(boost,)))) == approx({1: 0.55})
@@ -173,7 +173,7 @@ class TestBoosts:
             pytest.param([{"name": "x", "amount": 2, "anchor": "y"}] * 2, "of its own", id="twice"),
         ],
     )
-    def test_a_wrong_row_is_refused_with_the_reason(self, rows: object, words: str) -> None:
+    def test_invalid_boost_is_refused_with_the_reason(self, rows: object, words: str) -> None:
         with pytest.raises(ValueError, match=words):
             parse_boosts(rows)
 
@@ -196,7 +196,7 @@ class TestPins:
         assert order(rank(found, Weights(1, 0, 0), options())) == [2, 1]
 
 
-def test_factors_of_steps_are_shown_as_one() -> None:
+def test_factors_of_several_steps_are_shown_as_one() -> None:
     """A short passage meets several limits of length: one line says by how much it counts less."""
     steps = [Leaf(f"boost: shorter than {most}", 0.9) for most in (600, 400)]
     factors = [(Operation.PRODUCT, step) for step in steps]

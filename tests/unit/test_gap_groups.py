@@ -10,7 +10,7 @@ from search.analytics.failed_search_detection import nearest_group, shares_words
 EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
 
 
-def test_a_group_is_as_near_as_its_members_on_average() -> None:
+def test_distance_to_a_group_is_the_mean_of_its_members() -> None:
     members = np.array([EAST, NORTH, unit([0.9, 0.436])], dtype=np.float32)
     asked = unit([1.0, 0.1])
 
@@ -29,7 +29,7 @@ def test_a_group_is_as_near_as_its_members_on_average() -> None:
     ],
     ids=["of equally near ones the oldest", "no groups yet", "the zero vector"],
 )
-def test_the_nearest(
+def test_nearest_group_is_found(
     asked: list[float], members: list[list[float]], groups: list[int], nearest: int | None
 ) -> None:
     assert nearest_group(unit(asked), np.array(members, np.float32), groups) == nearest
@@ -45,5 +45,5 @@ def test_the_nearest(
         ("?", "!", False),
     ],
 )
-def test_words_in_common(one: str, other: str, same: bool) -> None:
+def test_rephrased_queries_share_words(one: str, other: str, same: bool) -> None:
     assert shares_words(one, other) is same

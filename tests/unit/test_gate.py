@@ -39,26 +39,26 @@ class TestMeasure:
         verdict = decide(RULES, measured([-0.01] * 6))
         assert verdict.passed
 
-    def test_a_fall_that_may_be_chance_passes_and_is_said(self) -> None:
+    def test_insignificant_fall_passes_with_a_finding(self) -> None:
         # Mean: (-.5 + .1 + .1 + .1) / 4 = -.05, but most draws without q0 rise.
         verdict = decide(RULES, measured([-0.5, 0.1, 0.1, 0.1]))
         assert verdict.passed
         assert "is not significant" in verdict.findings[0].text
         assert "Largest losses: “question q0”." in verdict.findings[0].text
 
-    def test_with_too_few_queries_the_fall_alone_decides(self) -> None:
+    def test_fall_alone_decides_with_too_few_queries(self) -> None:
         # The same mean of -.05 on three: (-.35 + .1 + .1) / 3.
         verdict = decide(RULES, measured([-0.35, 0.1, 0.1]))
         assert not verdict.passed
         assert "too few" in verdict.findings[0].text
 
-    def test_without_an_active_profile_the_figure_is_told(self) -> None:
+    def test_figure_is_reported_without_an_active_profile(self) -> None:
         alone = Measured(values={"q": dict.fromkeys(NAMES, 0.5)}, names={"q": "question"})
         verdict = decide(RULES, alone)
         assert verdict.passed
         assert verdict.findings[0].text.startswith("nDCG@10 is 0.500 on 1 golden query.")
 
-    def test_without_a_measured_query_it_says_that_nothing_was_measured(self) -> None:
+    def test_verdict_without_measured_queries_reports_it(self) -> None:
         verdict = decide(RULES, Measured({}))
         assert verdict.passed
         assert "nothing was measured" in verdict.findings[0].text
@@ -83,7 +83,9 @@ class TestMustBeFirst:
         ],
         ids=["holds", "breaks", "as before", "required", "nothing active"],
     )
-    def test_what_held_may_not_break(self, first: First, required: bool, passes: bool) -> None:
+    def test_lost_required_first_place_is_refused(
+        self, first: First, required: bool, passes: bool
+    ) -> None:
         rules = Rules(min_queries=1, first_required=required)
         verdict = decide(rules, measured([0.0], firsts={"q0": first}))
         assert verdict.passed is passes

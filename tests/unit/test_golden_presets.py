@@ -79,7 +79,7 @@ def lists(case: Mapping[str, Any], names: Mapping[str, Signal]) -> dict[str, dic
     return raw
 
 
-def test_every_case_is_tested() -> None:
+def test_every_golden_case_is_tested() -> None:
     kinds = Counter((case["preset"], case["kind"]) for case in cases())
     here = {key for keys in HERE.values() for key in keys}
     assert set(kinds) == here | OTHER_TESTS
@@ -283,7 +283,7 @@ HERE: dict[Callable[[Case], None], tuple[tuple[str, str], ...]] = {
 
 
 @pytest.mark.parametrize("check", HERE, ids=lambda check: check.__name__)
-def test_golden(check: Callable[[Case], None]) -> None:
+def test_golden_cases_of_the_presets_hold(check: Callable[[Case], None]) -> None:
     """Preset test 1, exact to 1e-6."""
     chosen = [case for preset, kind in HERE[check] for case in of_kind(kind, preset)]
     assert chosen

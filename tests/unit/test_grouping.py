@@ -68,18 +68,20 @@ def shape(ranked: Sequence[Candidate]) -> list[Shape]:
         "the better of two originals", "a copy of a copy",
     ],
 )  # fmt: skip
-def test_groups(ranked: list[tuple[int, int | None]], groups: list[Shape]) -> None:
+def test_results_are_grouped_like_this(
+    ranked: list[tuple[int, int | None]], groups: list[Shape]
+) -> None:
     assert shape(candidates(*ranked)) == groups
 
 
-def test_what_is_pinned_stands_for_itself() -> None:
+def test_pinned_documents_are_not_grouped() -> None:
     same = [Candidate(1, 7, {}, pin=0, signature=ZERO), Candidate(2, 8, {}, pin=1, signature=ZERO)]
     unpinned = Candidate(3, 9, {}, signature=ZERO)
 
     assert shape([*same, unpinned]) == [(1, [], [3]), (2, [], [])]
 
 
-def test_who_names_another_code_is_no_copy() -> None:
+def test_document_with_another_code_is_no_copy() -> None:
     """Two reports from one form: a question that names both wants both."""
     first, second = (IdentifierMatch(form, 1, 2) for form in ("inc-1", "inc-2"))
     named = [
@@ -92,7 +94,7 @@ def test_who_names_another_code_is_no_copy() -> None:
     assert shape(named) == [(1, [], [4]), (2, [], [3])]
 
 
-def test_groups_stand_where_their_best_hits_stand() -> None:
+def test_groups_have_the_place_of_their_best_hit() -> None:
     """Tiers and all: the ranking's order is the groups' order."""
     held = prepared(
         [
@@ -124,7 +126,7 @@ def test_groups_stand_where_their_best_hits_stand() -> None:
         max_size=25,
     )
 )
-def test_every_hit_stands_once_under_one_no_worse(
+def test_every_hit_is_in_one_group_under_a_better_hit(
     drawn: list[tuple[int, int | None, int | None, str | None]],
 ) -> None:
     ranked = [
@@ -149,7 +151,7 @@ def test_every_hit_stands_once_under_one_no_worse(
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.sampled_from([None, ZERO, NEAR, FAR])), max_size=20)
 )
-def test_what_comes_later_moves_nothing(ranked: list[tuple[int, int | None]]) -> None:
+def test_later_hits_do_not_change_earlier_groups(ranked: list[tuple[int, int | None]]) -> None:
     """The groups of a ranking's beginning are the beginning of its groups: a limit cuts, only."""
     whole = shape(candidates(*ranked))
     for length in range(len(ranked)):

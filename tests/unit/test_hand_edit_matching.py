@@ -41,32 +41,32 @@ def outcome(anchor: Anchor, now: Sequence[ChunkPlace]) -> Fit | Misfit:
 
 
 class TestSameText:
-    def test_is_found_wherever_it_went(self) -> None:
+    def test_same_text_is_found_anywhere(self) -> None:
         anchor = anchored(places(ROPE, PUMP, SAIL), 1)
         assert outcome(anchor, places("New.", SAIL, "Newer.", PUMP)) == Fit(3)
 
-    def test_among_several_the_neighbours_tell(self) -> None:
+    def test_neighbours_decide_among_equal_texts(self) -> None:
         anchor = anchored(places(ROPE, FOOT, PUMP, FOOT, SAIL), 3)
         assert outcome(anchor, places("New.", ROPE, FOOT, PUMP, FOOT, SAIL)) == Fit(4)
 
-    def test_among_several_without_neighbours_the_headings_tell(self) -> None:
+    def test_headings_decide_among_equal_texts_without_neighbours(self) -> None:
         anchor = anchored(places("Old.", FOOT, "Older.", path=("Sails",)), 1)
         now = [*places(ROPE, FOOT, PUMP), *places(FOOT, SAIL, path=("Sails",))]
         now = [replace(place, ordinal=n) for n, place in enumerate(now)]
         assert outcome(anchor, now) == Fit(3)
 
-    def test_two_that_are_alike_in_all_are_none(self) -> None:
+    def test_indistinguishable_texts_do_not_fit(self) -> None:
         anchor = anchored(places(ROPE, FOOT, PUMP), 1)
         now = places("A.", FOOT, "B.", FOOT, "C.")
         assert isinstance(outcome(anchor, now), Misfit)
 
-    def test_in_an_unchanged_row_of_equals_its_number_tells(self) -> None:
+    def test_ordinal_decides_in_an_unchanged_row_of_equal_texts(self) -> None:
         row = places(FOOT, FOOT, FOOT, FOOT, FOOT)
         assert outcome(anchored(row, 2), row) == Fit(2)
 
 
 class TestChangedText:
-    def test_between_the_same_neighbours_is_merged(self) -> None:
+    def test_changed_text_between_the_same_neighbours_is_merged(self) -> None:
         edited = ROPE.replace("ten metres", "twelve metres")
         anchor = anchored(places(PUMP, ROPE, SAIL), 1, edited=edited)
         fresh = ROPE.replace("every year", "every month")
@@ -75,29 +75,29 @@ class TestChangedText:
         )
         assert outcome(anchor, places("New.", PUMP, fresh, SAIL)) == Fit(2, expected)
 
-    def test_whose_own_words_were_changed_does_not_fit(self) -> None:
+    def test_text_with_other_changes_to_the_edited_words_does_not_fit(self) -> None:
         anchor = anchored(places(PUMP, ROPE, SAIL), 1, edited=ROPE.replace("ten", "twelve"))
         found = outcome(anchor, places(PUMP, ROPE.replace("ten", "thirty"), SAIL))
         assert isinstance(found, Misfit)
         assert "have also changed" in found.reason
 
-    def test_that_says_by_itself_what_the_edit_made_it_say_does_not_need_it(self) -> None:
+    def test_text_that_contains_the_edit_does_not_need_it(self) -> None:
         edited = ROPE.replace("ten", "twelve")
         found = outcome(anchored(places(PUMP, ROPE), 1, edited=edited), places(PUMP, edited))
         assert isinstance(found, Misfit)
         assert "now contains" in found.reason
 
-    def test_between_the_same_neighbours_but_quite_another_does_not_fit(self) -> None:
+    def test_different_text_between_the_same_neighbours_does_not_fit(self) -> None:
         anchor = anchored(places(PUMP, ROPE, SAIL), 1, hides=True)
         other = "Nobody has been here since the flood, and the maps are wrong about this place."
         assert isinstance(outcome(anchor, places(PUMP, other, SAIL)), Misfit)
 
-    def test_elsewhere_is_found_by_its_words(self) -> None:
+    def test_moved_changed_text_is_found_by_its_words(self) -> None:
         anchor = anchored(places(ROPE, PUMP, SAIL), 0)
         fresh = ROPE.replace("second sump", "third sump")
         assert outcome(anchor, places(SAIL, "New.", fresh)) == Fit(2)
 
-    def test_two_as_much_alike_are_none(self) -> None:
+    def test_two_equally_similar_texts_do_not_fit(self) -> None:
         anchor = anchored(places(SAIL, ROPE, PUMP), 1)
         now = places("A.", ROPE.replace("ten", "nine"), "B.", ROPE.replace("ten", "eight"), "C.")
         assert isinstance(outcome(anchor, now), Misfit)
@@ -118,7 +118,7 @@ class TestOtherSizes:
         anchor = anchored(places(ROPE, PUMP, SAIL), 1, hides=True)
         assert isinstance(outcome(anchor, places("\n\n".join((ROPE, PUMP, SAIL)))), Misfit)
 
-    def test_two_edits_of_one_chunk_are_not_both_given_it(self) -> None:
+    def test_two_edits_do_not_take_the_same_chunk(self) -> None:
         before = places(ROPE, PUMP, SAIL)
         anchors = [anchored(before, 1), anchored(before, 2)]
         first, second = fits(anchors, places(ROPE, f"{PUMP} {SAIL}"))
@@ -131,7 +131,7 @@ words = st.lists(st.sampled_from(["a", "b", "c", "d", "e", ".", ","]), min_size=
 
 
 @given(original=words, edited=words, fresh=words)
-def test_rebasing_laws(original: str, edited: str, fresh: str) -> None:
+def test_rebasing_keeps_both_changes(original: str, edited: str, fresh: str) -> None:
     assert rebased(original, edited, original) == edited
     assert rebased(original, original, fresh) == fresh
     before, after = "Something else above. ", " And more below."
@@ -159,5 +159,7 @@ def test_an_unchanged_document_keeps_every_edit_where_it_was(
         ("a b c", "a c", "c b a", None),
     ],
 )
-def test_rebasing(original: str, edited: str, fresh: str, expected: str | None) -> None:
+def test_edits_are_rebased_onto_new_text(
+    original: str, edited: str, fresh: str, expected: str | None
+) -> None:
     assert rebased(original, edited, fresh) == expected

@@ -131,7 +131,9 @@ def test_prose_numbers_and_dates_are_no_identifiers(text: str) -> None:
         pytest.param("in 2024 we saw 1312 cases", "A-1312/B", 0.0, id="a number in prose"),
     ],
 )
-def test_a_query_matches_texts(query: str, text: str, expected: float) -> None:
+def test_query_identifier_matches_its_forms_in_texts(
+    query: str, text: str, expected: float
+) -> None:
     assert strength(query, text) == pytest.approx(expected)
 
 
@@ -153,7 +155,7 @@ def test_a_query_that_is_one_identifier_needs_no_embedder(query: str, single: bo
     assert is_single_identifier(query) is single
 
 
-def test_a_form_takes_its_best_strength_then_its_best_place() -> None:
+def test_form_keeps_its_best_score_then_its_best_place() -> None:
     placed = placed_forms("Report on INC-2024-0042", ("D40",), "D40 and 2024-0042 and E1101")
     assert placed["inc2024-0042"] == (Place.TITLE, 1.0)
     assert placed["2024-0042"] == (Place.BODY, 1.0)  # whole there, a tail in the title
@@ -174,7 +176,9 @@ def test_a_form_takes_its_best_strength_then_its_best_place() -> None:
         ("§ 75.1725 Machinery", "§ 75.1725 Machinery\n\nIt shall.", Place.DEFINITION),
     ],
 )
-def test_a_section_defines_what_it_is_named_after(heading: str, text: str, place: Place) -> None:
+def test_section_defines_the_identifier_in_its_heading(
+    heading: str, text: str, place: Place
+) -> None:
     placed = placed_forms("T", (), text, sections=[SectionPlace(0, 1, heading, "a")])
     assert {where for where, strength in placed.values() if strength == 1} == {place}
     assert Place.DEFINITION < Place.TITLE
@@ -210,7 +214,7 @@ def test_a_good_pattern_is_accepted(regex: str) -> None:
     assert check_pattern(pattern) == []
 
 
-def test_patterns_of_ones_own_replace_the_shipped_ones() -> None:
+def test_own_patterns_replace_the_shipped_patterns() -> None:
     badge = Pattern("Badge", r"#[0-9]{3}", "lower", ("#123",))
     assert [found.canonical for found in find_identifiers("#123 D40", (badge,))] == ["#123"]
 
@@ -218,21 +222,21 @@ def test_patterns_of_ones_own_replace_the_shipped_ones() -> None:
 class TestOverlaps:
     TICKET = Pattern("Ticket", r"TCK-\d+", "code", examples=("TCK-100",))
 
-    def test_a_code_of_its_own_surprises_nobody(self) -> None:
+    def test_distinct_pattern_has_no_overlap_warning(self) -> None:
         assert overlaps(self.TICKET, [], []) == []
 
-    def test_who_is_tried_first_wins(self) -> None:
+    def test_overlap_warning_names_the_pattern_tried_first(self) -> None:
         broad = Pattern("Code", r"[A-Z]{3}-\d+", "code", examples=("ABC-7",))
         (lost,) = overlaps(self.TICKET, [broad], [])
         assert "“TCK-100” is recognised by “Code”" in lost
         (taken,) = overlaps(broad, [], [self.TICKET])
         assert "precedence over “Ticket” for “TCK-100”" in taken
 
-    def test_prose_is_no_code(self) -> None:
+    def test_pattern_that_matches_prose_gets_a_warning(self) -> None:
         (said,) = overlaps(Pattern("Year", r"\d{4}", "lower", examples=("2024",)), [], [])
         assert "“2023”, “2021” in ordinary prose" in said
 
-    def test_the_shipped_patterns_are_quiet(self) -> None:
+    def test_shipped_patterns_have_no_warning(self) -> None:
         said = [
             line
             for place, pattern in enumerate(DEFAULT_PATTERNS)
@@ -289,7 +293,7 @@ def test_a_code_is_one_in_every_spelling(word: str, number: str, hyphen: str) ->
     st.integers(0, 9999).map("{:04}".format).filter(lambda serial: serial[:2] not in ("19", "20")),
     st.sampled_from(["-", " ", "_", "\u2011"]),
 )
-def test_a_record_is_found_by_its_tail_but_not_by_a_namesake(
+def test_record_is_found_by_its_number_but_not_by_the_same_number_of_another_year(
     word: str, year: str, serial: str, separator: str
 ) -> None:
     (found,) = find_identifiers(separator.join((word, year, serial)))

@@ -71,7 +71,7 @@ def by_seed(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
 
 class TestMixing:
     @given(orders, orders)
-    def test_each_place_once_and_nothing_lost(self, a: list[int], b: list[int]) -> None:
+    def test_interleaving_has_each_document_once(self, a: list[int], b: list[int]) -> None:
         both = mixed(ranking(a), ranking(b), by_seed, grouped=True)
         found = [group.best.document_id for group in both.groups]
         assert len(found) == len(set(found)) == len(both.teams)
@@ -80,7 +80,7 @@ class TestMixing:
         assert ranks == sorted(ranks)
         assert [hit.rank for hit in both.hits] == list(range(1, len(found) + 1))
 
-    def test_a_copy_that_the_other_folds_away_is_the_same_place(self) -> None:
+    def test_copy_grouped_by_the_other_ranking_is_the_same_result(self) -> None:
         one, copy, other = hit(1, 1), hit(2, 2), hit(3, 3)
         a = of((one, copy, other), (Group(one, (), (copy,)), Group(other)))
         mine, folded = hit(2, 1), hit(1, 2)
@@ -88,13 +88,13 @@ class TestMixing:
         both = mixed(a, b, by_seed, grouped=True)
         assert len(both.groups) == 2
 
-    def test_two_that_the_other_folds_together_keep_their_places(self) -> None:
+    def test_documents_grouped_by_only_one_ranking_stay_separate(self) -> None:
         one, copy, second = hit(1, 1), hit(2, 2), hit(3, 3)
         a = of((one, copy, second), (Group(one, (), (copy, second)),))
         both = mixed(a, ranking([2, 3]), by_seed, grouped=True)
         assert len(both.groups) == 2
 
-    def test_its_confidence_is_the_lower_one(self) -> None:
+    def test_interleaved_confidence_is_the_lower_one(self) -> None:
         both = mixed(ranking([1], 0.9), ranking([1], 0.4), by_seed, grouped=True)
         assert both.confidence == 0.4
         assert both.teams == ("",)
@@ -111,12 +111,14 @@ class TestTelling:
             (50_000, 50_000, "no_difference", "no difference larger than 2 points from a half"),
         ],
     )
-    def test_preferences(self, wins: int, losses: int, verdict: str, said: str) -> None:
+    def test_verdict_sentence_states_the_preferences(
+        self, wins: int, losses: int, verdict: str, said: str
+    ) -> None:
         told = of_interleaving(wins, losses, 2 * (wins + losses) or 9, 0.02)
         assert told.verdict == verdict
         assert said in told.sentence
 
-    def test_what_is_needed_shrinks_as_visitors_come(self) -> None:
+    def test_remaining_visitors_shrink_as_visitors_come(self) -> None:
         needed = [of_interleaving(11 * n, 9 * n, 20 * n, 0.01).needed for n in (5, 10, 20)]
         assert None not in needed
         assert needed == sorted(needed, reverse=True)  # type: ignore[type-var]

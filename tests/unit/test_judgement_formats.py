@@ -32,7 +32,7 @@ def zipped(**files: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_written_is_read_again(name: str) -> None:
+def test_written_judgements_can_be_read_again(name: str) -> None:
     found = read(name, FORMATS[name].write(ROWS))
     assert [(row.query, row.document, row.grade) for row in found if isinstance(row, Row)] == [
         (row.query, row.document, row.grade) for row in ROWS
@@ -57,7 +57,7 @@ def test_no_cell_of_a_csv_is_a_formula() -> None:
     assert "\n'-fog ferry," in text
 
 
-def test_bad_lines_are_named_and_the_others_taken() -> None:
+def test_bad_lines_are_reported_and_the_others_read() -> None:
     data = (
         b"query;document;grade\nferry;d-1;2\n;d-1;2\nferry;d-2;4\nferry;d-3;much\nferry;d-4;1.5\n"
     )
@@ -71,7 +71,7 @@ def test_bad_lines_are_named_and_the_others_taken() -> None:
     ]
 
 
-def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
+def test_beir_layout_is_read_and_the_test_set_preferred() -> None:
     data = zipped(
         scifact__queries_jsonl='{"_id": "q1", "text": "ferry"}\n',
         scifact__qrels__train_tsv="query-id\tcorpus-id\tscore\nq1\td-9\t1\n",
@@ -91,7 +91,7 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
         ("beir", zipped(notes_txt="x"), "contains no file whose name includes qrels"),
     ],
 )
-def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> None:
+def test_file_of_another_format_is_refused(name: str, data: bytes, said: str) -> None:
     with pytest.raises(JudgementError, match=said):
         read(name, data)
 
@@ -103,14 +103,14 @@ def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 class TestAgreement:
-    def test_it_is_one_where_all_agree(self) -> None:
+    def test_agreement_of_equal_judges_is_one(self) -> None:
         assert alpha([[3, 3], [0, 0, 0], [1, 1], [2]]) == 1
 
-    def test_by_hand(self) -> None:
+    def test_agreement_matches_a_calculation_by_hand(self) -> None:
         # Grades 0 0 | 1 3: observed (2*0/1 + 2*4/1) / 4 = 2; all pairs of 0 0 1 3: 0+1+9+1+9+4 =
         # 24, expected 2*24 / (4*3) = 4; alpha = 1 - 2/4.
         assert alpha([[0, 0], [1, 3]]) == pytest.approx(0.5)
 
     @pytest.mark.parametrize("units", [[], [[3], [1]], [[2, 2], [2, 2]]])
-    def test_where_there_is_nothing_to_compare_it_is_none(self, units: list[list[int]]) -> None:
+    def test_agreement_without_pairs_is_none(self, units: list[list[int]]) -> None:
         assert alpha(units) is None

@@ -38,7 +38,7 @@ def test_a_line_and_a_hyphen_do_not_end_a_phrase_but_a_paragraph_does() -> None:
     assert set(labels("The boundary\n\nlayer")) == {"boundary", "layer"}
 
 
-def test_the_c_value() -> None:
+def test_c_value_matches_a_calculation_by_hand() -> None:
     """f(boundary layer) 3 in no longer one; f(layer) 4 less the 3 within it; f(boundary) 3 - 3."""
     text = "The boundary layer is a boundary layer by the boundary layer of the layer"
     pair, layer = found(text)
@@ -62,7 +62,7 @@ def test_forms_of_a_phrase_are_one_with_its_most_frequent_form() -> None:
     )
 
 
-def test_the_first_text_with_it_is_its_place() -> None:
+def test_phrase_belongs_to_the_first_text_with_it() -> None:
     assert {each.label: each.place for each in found("the pump", "the valve and pump")} == {
         "pump": 0,
         "valve": 1,
@@ -77,7 +77,7 @@ words = st.sampled_from(["pump", "pumps", "valve", "door", "the", "of", "EKF", "
 
 
 @given(st.lists(st.lists(words, max_size=30), max_size=4))
-def test_laws(parts: list[list[str]]) -> None:
+def test_key_phrases_are_ordered_bounded_and_in_their_texts(parts: list[list[str]]) -> None:
     """Best first, at most so many, in (0, 1], each once, and each label is in its text."""
     texts = [" ".join(part) for part in parts]
     phrases = found(*texts)

@@ -44,7 +44,7 @@ def validator() -> Any:
 @pytest.mark.parametrize(
     "item", [*OBJECTS, *QDRANT], ids=lambda item: f"{item['kind']}-{item['metadata']['name']}"
 )
-def test_the_schema_of_kubernetes_accepts_it(item: dict[str, Any]) -> None:
+def test_kubernetes_schema_accepts_the_manifest(item: dict[str, Any]) -> None:
     validator().validate(item, validator().latest_version(), strict=True)
 
 
@@ -76,7 +76,7 @@ def test_every_container_of_compose_is_confined(name: str) -> None:
     assert part["security_opt"] == ["no-new-privileges:true"]
 
 
-def test_the_same_programs_run_everywhere() -> None:
+def test_kubernetes_and_compose_run_the_same_programs() -> None:
     """Queues and names of the workers: else uploads would wait in one kind of installation."""
     commands = {
         name: " ".join(pod["containers"][0]["command"])

@@ -172,7 +172,7 @@ CHECKS: dict[str, Callable[[Sequence[str]], None]] = {
 }  # fmt: skip
 
 
-def test_every_command_can_be_given_or_is_named_with_the_reason() -> None:
+def test_every_command_of_the_manual_exists() -> None:
     wrong, elsewhere, count = [], set(), 0
     for page, words in every_command():
         name, arguments, _ = program(words)
@@ -203,7 +203,7 @@ def test_shell_scripts_have_no_error_of_syntax() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_variables_that_are_set_exist() -> None:
+def test_variables_set_in_commands_exist() -> None:
     unknown = []
     for page, text in blocks("", "sh"):
         used = set(re.findall(r"\$\{?(\w+)", PAGES[page]))
@@ -221,7 +221,7 @@ def test_variables_that_are_set_exist() -> None:
     assert unknown == []
 
 
-def test_addresses_exist() -> None:
+def test_addresses_in_the_manual_exist() -> None:
     count = 0
     for page, text in blocks("", "sh", "bash"):
         for version, path in ADDRESS.findall(text):
@@ -246,7 +246,7 @@ def test_python_compiles_and_its_imports_exist_and_json_and_toml_are_read() -> N
         tomllib.loads(text)
 
 
-def test_no_block_has_a_name_that_nobody_reads() -> None:
+def test_code_blocks_have_known_languages() -> None:
     kinds = {kind for text in PAGES.values() for _, kind, _ in FENCE.findall(text)}
     assert kinds == {"", "sh", "bash", "ini", "python", "json", "js", "text", "toml"}
 

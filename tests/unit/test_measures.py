@@ -16,7 +16,7 @@ def only(qrels: dict[str, dict[str, int]], ranking: list[str]) -> dict[str, floa
     return measure(qrels, {"q": ranking})["q"]
 
 
-def test_graded_ranking_by_hand() -> None:
+def test_measures_match_a_calculation_by_hand() -> None:
     found = only(QRELS, ["c", "b", "x", "a"])
 
     gain = 1 / math.log2(3) + 2 / math.log2(5)
@@ -38,7 +38,7 @@ def test_recall_counts_no_further_than_a_hundred() -> None:
     assert only({"q": {"a": 1}}, [f"x{i}" for i in range(100)] + ["a"])["R@100"] == 0
 
 
-def test_order_decides_however_long_the_ranking() -> None:
+def test_measures_depend_on_the_order_of_a_long_ranking() -> None:
     """Scores made of ranks must not collide in single precision."""
     found = only({"q": {"x0": 1}}, [f"x{i}" for i in range(500)])
     assert found["Success@1"] == 1
@@ -76,7 +76,7 @@ def test_same_gain_on_every_query_is_certain() -> None:
     assert interval.is_clear
 
 
-def test_pairs_are_kept_together() -> None:
+def test_difference_is_computed_from_paired_queries() -> None:
     """Queries differ widely; the profiles by a hair, on every query: paired, that is clear."""
     base = [i / 50 for i in range(50)]
     better = [figure + 0.001 for figure in base]
@@ -105,6 +105,6 @@ def test_difference_needs_the_same_queries() -> None:
         difference({}, {}, "nDCG@10")
 
 
-def test_latencies() -> None:
+def test_latencies_are_percentiles() -> None:
     assert latencies(list(range(101))) == {"p50": 50, "p95": 95}
     assert latencies([]) == {}

@@ -53,7 +53,7 @@ class TestCheck:
             pytest.param(["b", "a ", "b"], ["b", "a"], id="each text of a list once, in order"),
         ],
     )
-    def test_keeps_equal_values_in_one_form(self, given: Any, kept: Any) -> None:
+    def test_check_gives_equal_values_one_form(self, given: Any, kept: Any) -> None:
         checked = check_metadata({"key": given})["key"]
         assert checked == kept
         assert type(checked) is type(kept)
@@ -81,12 +81,12 @@ class TestCheck:
             ({f"k{n}": "x" * 1000 for n in range(20)}, "at most 20,000 characters in all"),
         ],
     )  # fmt: skip
-    def test_says_what_to_correct(self, given: Any, message: str) -> None:
+    def test_check_names_what_to_correct(self, given: Any, message: str) -> None:
         with pytest.raises(InvalidMetadata, match=message):
             check_metadata(given)
 
     @given(anything)
-    def test_refuses_or_keeps_as_json_what_it_keeps_again(self, given: Any) -> None:
+    def test_checked_metadata_is_json_and_passes_the_check_again(self, given: Any) -> None:
         try:
             kept = check_metadata(given)
         except InvalidMetadata:
@@ -107,7 +107,7 @@ class TestTypedTexts:
             ("[1]", "[1]"), ('{"a": 1}', '{"a": 1}'), ("[" * 5000, "[" * 5000),
         ],
     )  # fmt: skip
-    def test_are_read_without_loss(self, text: str, value: Any) -> None:
+    def test_typed_values_are_read_without_loss(self, text: str, value: Any) -> None:
         found = read_value(text)
         assert found == value
         assert type(found) is type(value)
@@ -159,16 +159,16 @@ class TestKeysOfColumns:
             ("№ 5", "no_5"),
         ],
     )
-    def test_are_their_names_in_small_letters(self, name: str, key: str) -> None:
+    def test_column_names_become_lower_case_keys(self, name: str, key: str) -> None:
         assert as_key(name) == key
 
     @pytest.mark.parametrize("name", ["名前", "", "??", "x" * 41])
-    def test_are_refused_where_nothing_can_be_kept(self, name: str) -> None:
+    def test_column_names_without_a_valid_letter_are_refused(self, name: str) -> None:
         with pytest.raises(InvalidMetadata, match="not a valid key"):
             as_key(name)
 
     @given(st.text(alphabet=string.printable, max_size=60))
-    def test_stay_as_they_are_once_made(self, name: str) -> None:
+    def test_keys_of_keys_are_unchanged(self, name: str) -> None:
         try:
             key = as_key(name)
         except InvalidMetadata:

@@ -37,13 +37,15 @@ class TestMetadataOperators:
             ('x meta.size>"10"', ["size>10"]),
         ],
     )
-    def test_are_conditions_on_a_key(self, text: str, conditions: list[str]) -> None:
+    def test_metadata_operators_are_conditions_on_a_key(
+        self, text: str, conditions: list[str]
+    ) -> None:
         query = read(text)
         assert [str(one) for one in query.filters.metadata] == conditions
         assert query.text == "x"
         assert list(map(metadata_filter, conditions)) == list(query.filters.metadata)
 
-    def test_with_a_hyphen_leave_out(self) -> None:
+    def test_metadata_operators_with_a_hyphen_exclude(self) -> None:
         query = read("x -meta.state:draft -meta.year<2000")
         assert [str(one) for one in query.unwanted.metadata] == ["state:draft", "year<2000"]
         assert not query.filters.metadata
@@ -56,7 +58,7 @@ class TestMetadataOperators:
             f"meta.{'x' * 41}:1",
         ],
     )  # fmt: skip
-    def test_what_is_none_is_plain_text(self, text: str) -> None:
+    def test_invalid_metadata_operator_is_plain_text(self, text: str) -> None:
         assert read(text).text == text
         assert read(text).filters == QueryFilters()
 
@@ -67,12 +69,12 @@ class TestMetadataOperators:
         with pytest.raises(InvalidFilter, match=r"Write it like meta\.year>=2024"):
             read(text)
 
-    def test_alone_ask_for_nothing(self) -> None:
+    def test_metadata_operators_alone_have_no_query_text(self) -> None:
         with pytest.raises(EmptyQuestion):
             read("meta.year>=2024 -meta.state:draft")
 
     @pytest.mark.parametrize("text", ["", "year", "year:", "Größe:1", ":x", "year>=soon", "a b:c"])
-    def test_an_address_that_states_none_says_so(self, text: str) -> None:
+    def test_invalid_condition_in_an_address_is_refused(self, text: str) -> None:
         with pytest.raises(InvalidFilter, match="Write"):
             metadata_filter(text)
 
@@ -80,12 +82,12 @@ class TestMetadataOperators:
         st.from_regex(r"[a-z0-9][a-z0-9_-]{0,39}", fullmatch=True),
         st.text(min_size=1, max_size=20).filter(lambda text: clean_text(text) == text),
     )
-    def test_every_equality_survives_its_address(self, key: str, value: str) -> None:
+    def test_conditions_can_be_read_from_their_address(self, key: str, value: str) -> None:
         condition = MetadataFilter(key, value)
         assert metadata_filter(str(condition)) == condition
 
     @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=12).map("".join))
-    def test_of_any_kind_are_read_or_refused_in_words(self, text: str) -> None:
+    def test_any_metadata_operator_is_read_or_refused_with_a_reason(self, text: str) -> None:
         try:
             query = read(text)
         except SearchError as error:
@@ -105,7 +107,7 @@ class TestMetadataOperators:
         "Was ist D40?", "Où est la D40 ?", "D40是什么", "what’s CSRF_TRUSTED_ORIGINS",
     ],
 )  # fmt: skip
-def test_half_of_the_content_words_or_a_short_question_ask_for_it(text: str) -> None:
+def test_identifiers_in_half_of_the_words_or_a_short_question_are_asked_for(text: str) -> None:
     assert read(text).asks_for_identifiers
 
 
@@ -118,7 +120,7 @@ def test_half_of_the_content_words_or_a_short_question_ask_for_it(text: str) -> 
         "IL-10 and again IL-10 in mice with fever", "how do crews paint the pumps of D40",
     ],
 )  # fmt: skip
-def test_one_word_of_many_is_only_mentioned(text: str) -> None:
+def test_identifier_among_many_words_is_only_mentioned(text: str) -> None:
     assert not read(text).asks_for_identifiers
     assert classify(read(text), RULES).query_class is not QueryClass.LOOKUP
 

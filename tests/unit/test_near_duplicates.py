@@ -59,7 +59,7 @@ def apart(one: str, other: str) -> int:
     ],
     ids=["case", "layout and punctuation", "full-width letters"],
 )
-def test_what_no_reader_sees_as_another_text_has_the_same_signature(edited: str) -> None:
+def test_texts_that_look_the_same_have_the_same_signature(edited: str) -> None:
     assert signature(edited) == signature(passage())
 
 
@@ -81,7 +81,7 @@ def test_two_passages_on_one_subject_are_no_duplicates() -> None:
     assert apart(CHINESE, CHINESE_ALIKE) > 2 * MAX_DISTANCE
 
 
-def test_order_counts() -> None:
+def test_order_of_words_changes_the_signature() -> None:
     words = passage().split()
     random.Random(1).shuffle(words)
     assert apart(passage(), " ".join(words)) > 2 * MAX_DISTANCE
@@ -95,11 +95,11 @@ def test_scripts_without_spaces_are_read_by_their_letters() -> None:
 @pytest.mark.parametrize(
     "text", ["", "   ", "Yes.", "See chapter 3.", "-- * --", "\ud800"], ids=repr
 )
-def test_too_short_a_text_has_none(text: str) -> None:
+def test_short_text_has_no_signature(text: str) -> None:
     assert signature(text) is None
 
 
-def test_the_shortest_text_that_has_one() -> None:
+def test_signature_needs_this_number_of_words() -> None:
     words = [f"word{n}" for n in range(MIN_FEATURES + 1)]
     assert signature(" ".join(words)) is not None
     assert signature(" ".join(words[:-1])) is None
@@ -107,7 +107,7 @@ def test_the_shortest_text_that_has_one() -> None:
     assert signature(" ".join(["to", "be", "or", "not"] * 9)) is None
 
 
-def test_a_signature_stays_what_it_is() -> None:
+def test_signature_of_a_text_never_changes() -> None:
     """It lies in databases: another way to compute it needs a migration that fills them anew."""
     assert signature(passage()) == -8630999247355967528
 

@@ -41,7 +41,7 @@ def words(text: str) -> list[str]:
         pytest.param("§75.1725 und ¶3", "75.1725 und 3", id="section signs"),
     ],
 )
-def test_reading(text: str, read: str) -> None:
+def test_texts_without_word_breaks_are_split_into_bigrams(text: str, read: str) -> None:
     assert words(unicodedata.normalize("NFC", text)) == read.split()
 
 
@@ -60,7 +60,7 @@ def test_all_of_unicodes_punctuation_separates_words(category: str) -> None:
 
 
 @given(MIXED, st.data())
-def test_a_part_of_a_run_is_read_as_in_the_whole(text: str, data: st.DataObject) -> None:
+def test_part_of_a_text_is_split_like_the_whole(text: str, data: st.DataObject) -> None:
     """What makes a phrase a phrase: the words of a part follow one another in the whole's."""
     whole = [unit for *_, unit in characters(spaced_run(text))]
     if len(whole) < 2:
@@ -100,11 +100,11 @@ def shown(text: str, query: str) -> str:
         pytest.param("plain words", "plain", "plain words", id="words are Postgres' to mark"),
     ],
 )
-def test_marks(text: str, query: str, expected: str) -> None:
+def test_words_without_breaks_are_marked(text: str, query: str, expected: str) -> None:
     assert shown(text, query) == expected
 
 
-def test_what_is_marked_is_not_marked_again() -> None:
+def test_marked_text_is_not_marked_again() -> None:
     marked = f"{MARK_START}北京{MARK_END} 在北京"
     assert shown(marked, "北京") == "[北京] 在[北京]"
 
@@ -117,6 +117,6 @@ def test_marks_change_nothing_else_and_never_nest(text: str, query: str) -> None
     assert marks == (MARK_START + MARK_END) * (len(marks) // 2)
 
 
-def test_marks_come_back_to_the_text_that_was_tidied() -> None:
+def test_marks_are_mapped_back_to_the_original_text() -> None:
     marked = f" {MARK_START}word{MARK_END}  other"
     assert restored(marked, "“word”—other") == f"“{MARK_START}word{MARK_END}”—other"

@@ -74,7 +74,7 @@ def few_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_evaluations")
 class TestFinding:
-    def test_each_class_leans_on_the_signal_that_tells(self) -> None:
+    def test_each_class_gets_the_weights_of_its_best_signal(self) -> None:
         found = optimised(
             cases(20, Signal.VECTOR, QueryClass.CONCEPT),
             cases(20, Signal.KEYWORD, QueryClass.LOOKUP),
@@ -88,7 +88,7 @@ class TestFinding:
         # Nobody asked about the others.
         assert weights[QueryClass.DEBUG] == EQUAL
 
-    def test_short_questions_lean_where_that_tells(self) -> None:
+    def test_short_question_weights_are_found_if_they_help(self) -> None:
         """One class: its short questions are answered by meaning, its long ones by keywords."""
         short = [case(seed, Signal.VECTOR, words=1) for seed in range(15)]
         long = [case(seed, Signal.KEYWORD, words=12) for seed in range(100, 115)]
@@ -97,11 +97,11 @@ class TestFinding:
         weights = found.profile.weights[QueryClass.CONCEPT]
         assert weights.keyword > weights.vector
 
-    def test_the_same_seed_finds_the_same(self) -> None:
+    def test_same_seed_gives_the_same_weights(self) -> None:
         group = cases(10, Signal.VECTOR, QueryClass.CONCEPT)
         assert optimised(group) == optimised(group)
 
-    def test_chance_is_no_gain(self) -> None:
+    def test_random_judgements_give_no_gain(self) -> None:
         found = optimised(cases(30, None, QueryClass.CONCEPT))
         assert not found.is_reliable
         assert verdict(found).startswith("No reliable gain")
@@ -110,7 +110,7 @@ class TestFinding:
         with pytest.raises(NothingToLearn, match="at most 9"):
             optimised(cases(9, Signal.VECTOR, QueryClass.CONCEPT))
 
-    def test_what_the_look_raises_ends_it(self) -> None:
+    def test_exception_of_the_progress_callback_ends_the_optimisation(self) -> None:
         seen: list[tuple[int, int]] = []
 
         def stop(done: int, of: int) -> None:
@@ -136,19 +136,19 @@ class TestVerdict:
             {str(i): each for i, each in enumerate(changes)},
         )
 
-    def test_a_clear_gain(self) -> None:
+    def test_clear_gain_is_reported(self) -> None:
         found = self.told([0.1, 0.12] * 50)
         assert verdict(found).startswith("+0.110 nDCG@10, 95% interval +0.10")
         assert verdict(found).endswith("on 100 queries.")
 
-    def test_a_gain_that_more_queries_would_tell(self) -> None:
+    def test_uncertain_gain_asks_for_more_queries(self) -> None:
         found = self.told([0.5, -0.45] * 10)
         assert found.gain.mean == approx(0.025)
         # (1.96 x .4873 / .025)^2 = 1460 queries, of which there are 20.
         assert more_queries(found) == 1440
         assert "about 1440 more judged queries are needed" in verdict(found)
 
-    def test_no_gain_at_all(self) -> None:
+    def test_missing_gain_keeps_the_current_weights(self) -> None:
         found = self.told([0.1, -0.2] * 10)
         assert more_queries(found) is None
         assert "keep the current weights" in verdict(found)

@@ -54,7 +54,7 @@ WEIGHTS = PROFILE.weights[QueryClass.GENERAL]
         pytest.param("wie lade ich eine Datei hoch", 4, ("en", "de"), "de", id="crossed"),
     ],
 )
-def test_a_question_in_a_language_that_no_text_has(
+def test_question_in_a_language_without_texts_is_recognised(
     text: str, unknown: int, supported: tuple[str, ...], expected: str
 ) -> None:
     words = [word for word in text.split() if len(word) > 3]
@@ -82,13 +82,13 @@ class TestOtherLanguages:
             pytest.param("这座山有多高", "zh", {"de", "en", "es"}, id="six Chinese characters"),
         ],
     )
-    def test_are_those_that_a_clear_question_is_not_in(
+    def test_other_languages_are_those_a_clear_question_is_not_in(
         self, text: str, own: str, others: set[str]
     ) -> None:
         assert other_languages(text, ["de", "en", "es", "zh"], ()) == (own, others)
 
     @pytest.mark.parametrize("text", ["", "gold 5", "42", "山", "BRAF", "A-1312/B"])
-    def test_are_none_where_the_question_is_not_clear(self, text: str) -> None:
+    def test_unclear_question_has_no_other_languages(self, text: str) -> None:
         assert other_languages(text, ["de", "en", "zh"], ()) == ("", frozenset())
 
     @pytest.mark.parametrize(
@@ -100,10 +100,12 @@ class TestOtherLanguages:
             pytest.param([], {"en", "es"}, id="multilingual"),
         ],
     )
-    def test_are_known_to_the_model(self, known: list[str], others: set[str]) -> None:
+    def test_other_languages_are_known_to_the_model(
+        self, known: list[str], others: set[str]
+    ) -> None:
         assert other_languages(GERMAN, ["en", "es", "de"], known)[1] == others
 
-    def test_are_not_the_forms_of_one(self) -> None:
+    def test_variants_of_one_language_are_no_other_languages(self) -> None:
         norwegian = "Hvor høyt over havet ligger toppen av fjellet i Norge?"
         assert not other_languages(norwegian, ["no", "nb", "nn"], ())[1]
 
@@ -158,7 +160,9 @@ class TestRanking:
             pytest.param(Choices(), ("en", "fr"), id="a model without the question's"),
         ],
     )
-    def test_otherwise_words_count(self, choices: Choices, languages: tuple[str, ...]) -> None:
+    def test_words_count_for_a_passage_in_the_question_language(
+        self, choices: Choices, languages: tuple[str, ...]
+    ) -> None:
         found = by_chunk(ranked(GERMAN, POOL, choices, languages))
         unmarked = replace(POOL, languages=())
         assert found == by_chunk(ranked(GERMAN, unmarked, choices, languages))
@@ -176,7 +180,9 @@ class TestRanking:
 
     @settings(max_examples=examples(100), deadline=None)
     @given(st.integers(0, 10**6), st.integers(2, 30), st.integers(0, 10**6))
-    def test_one_language_changes_nothing(self, seed: int, size: int, chosen: int) -> None:
+    def test_library_of_one_language_is_ranked_as_before(
+        self, seed: int, size: int, chosen: int
+    ) -> None:
         pool = random_case(seed, size).pool
         profile = random_profile(chosen, classifier=Classifier.RULES)
         same = spoken(pool, ["de"] * size)
@@ -216,7 +222,7 @@ class TestWhatIf:
 
 
 class TestConfidence:
-    def test_reads_no_words_of_a_first_hit_in_another_language(self) -> None:
+    def test_confidence_ignores_words_of_a_first_hit_in_another_language(self) -> None:
         """Without that, the missing words would say that nothing fits."""
         english = columns([candidate(1, 0.8, 0.0), candidate(2, 0.2, 0.0)], languages=["en", "en"])
         unmarked = replace(english, languages=())

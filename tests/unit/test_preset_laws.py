@@ -102,12 +102,12 @@ class TestWeights:
             assert sum(weights.as_dict().values()) == approx(1, abs=1e-9)
 
     @pytest.mark.parametrize("name", SEEDS_WEIGHTS)
-    def test_are_the_seeds(self, name: str) -> None:
+    def test_weights_are_those_of_the_seeds(self, name: str) -> None:
         by_class, rest = SEEDS_WEIGHTS[name]
         for query_class, weights in BY_NAME[name].weights.items():
             assert weights == Weights(*by_class.get(query_class.value, rest))
 
-    def test_every_seed_of_the_requirements_is_among_them(self) -> None:
+    def test_every_required_seed_has_a_preset(self) -> None:
         """And a base for one, and what its records do not state of another."""
         others = {"physical-ai:70/30", "indexfoundry:shipped"}
         assert {preset.name for preset in SEEDS} == SEEDS_WEIGHTS.keys() | others
@@ -138,15 +138,17 @@ class TestWeights:
             ),
         ],
     )
-    def test_other_constants_are_the_seeds(self, name: str, fields: dict[str, object]) -> None:
+    def test_other_constants_are_those_of_the_seeds(
+        self, name: str, fields: dict[str, object]
+    ) -> None:
         assert {each: getattr(BY_NAME[name], each) for each in fields} == fields
 
-    def test_f5_01_what_no_phrase_matches_has_the_boost_of_a_concept(self) -> None:
+    def test_f5_01_unmatched_query_has_the_boost_of_a_concept(self) -> None:
         shipped = BY_NAME["physical-ai:shipped"]
         amounts = {each.query_class: each.amount for each in shipped.boosts}
         assert amounts[QueryClass.GENERAL] == amounts[QueryClass.CONCEPT] == 0.1
 
-    def test_a_base_differs_in_its_classes_alone(self) -> None:
+    def test_base_preset_differs_only_in_its_class_weights(self) -> None:
         """S5-43: what the classes of Physical AI gain is measured against this."""
         base, adaptive = BY_NAME["physical-ai:70/30"], BY_NAME["physical-ai"]
         assert set(base.weights.values()) == {Weights(0.7, 0.3, 0)}
@@ -160,7 +162,7 @@ class TestAsData:
         assert all(each.profile.classifier is not Classifier.RULES for each in SEEDS)
 
     @every
-    def test_the_admin_would_take_it(self, profile: Profile) -> None:
+    def test_preset_passes_the_checks_of_the_admin(self, profile: Profile) -> None:
         NAME(profile.name)
         if profile.bypass:
             check_regex(profile.bypass)
@@ -173,19 +175,19 @@ class TestAsData:
             'the "D40" pump', 'an open " quote', "nothing at all",
         ],
     )  # fmt: skip
-    def test_f1_01_the_boosts_anchors_are_the_classifiers(self, text: str) -> None:
+    def test_f1_01_boost_and_classifier_use_the_same_anchors(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
         assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text))
 
     @given(st.text(alphabet="AB1 2x-.,", max_size=40))
-    def test_f1_01_for_any_text_without_quotes(self, text: str) -> None:
+    def test_f1_01_anchors_are_equal_for_any_text_without_quotes(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
         assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text)[:10])
 
 
 class TestLaws:
     @given(names, classes, candidate_lists, st.randoms())
-    def test_order_independent(
+    def test_scores_do_not_depend_on_the_order_of_candidates(
         self, name: str, query_class: QueryClass, rows: Rows, chance: random.Random
     ) -> None:
         profile = BY_NAME[name]
@@ -199,7 +201,7 @@ class TestLaws:
         )
 
     @given(names, classes, candidate_lists, st.sampled_from(SIGNALS), share)
-    def test_monotone_in_each_signal(
+    def test_scores_grow_with_each_signal(
         self, name: str, query_class: QueryClass, rows: Rows, signal: Signal, more: float
     ) -> None:
         """More of a signal lowers neither the score nor the rank of a candidate."""
@@ -266,7 +268,9 @@ class TestErrata:
             pytest.param((0.45, 1.2, 20.0), 6.54, id="S2-16 with 20"),
         ],
     )
-    def test_concept_rags_scores(self, raw: tuple[float, float, float], score: float) -> None:
+    def test_scores_of_concept_rag_follow_its_erratum(
+        self, raw: tuple[float, float, float], score: float
+    ) -> None:
         profile = BY_NAME["concept-rag"]
         one = Candidate(1, 1, dict(zip(SIGNALS[:3], raw, strict=True)))
         found = scores([one], profile, QueryClass.GENERAL, profile.weights[QueryClass.GENERAL])

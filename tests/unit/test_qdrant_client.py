@@ -42,7 +42,7 @@ def late(seconds: float) -> Behaviour:
 
 
 @pytest.mark.parametrize("behaviour", [status(503), status(404), dropped(), garbage(), late(5)])
-def test_every_failure_is_the_same_to_a_search(behaviour: Behaviour) -> None:
+def test_every_failure_is_an_engine_error(behaviour: Behaviour) -> None:
     with FakeQdrant(behaviour) as server:
         engine = engine_at(server.base)
         with pytest.raises(EngineError, match="Qdrant"):
@@ -50,12 +50,12 @@ def test_every_failure_is_the_same_to_a_search(behaviour: Behaviour) -> None:
         assert engine.ask("kb", [ASK]) == [[(5, 1.5)]]
 
 
-def test_nobody_listens() -> None:
+def test_unreachable_engine_is_an_engine_error() -> None:
     with pytest.raises(EngineError):
         engine_at("http://127.0.0.1:9").count("kb")
 
 
-def test_what_is_sent_is_what_qdrant_documents() -> None:
+def test_requests_match_the_documentation_of_qdrant() -> None:
     with FakeQdrant() as server:
         engine_at(server.base).ask("kb", [ASK])
     ((path, body),) = server.asked

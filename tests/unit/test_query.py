@@ -46,7 +46,7 @@ class TestParse:
             ("  a \t b\n", "a b"), ("a\x00b", "a b"), ("e\u0301", "é"), ("\ud800x", "?x"), ("", ""),
         ],
     )  # fmt: skip
-    def test_cleans_what_no_one_meant(self, text: str, clean: str) -> None:
+    def test_parse_removes_accidental_characters(self, text: str, clean: str) -> None:
         assert parse(text, DEFAULT_PATTERNS).text == clean
 
     def test_refuses_more_than_4000_characters(self) -> None:
@@ -65,7 +65,7 @@ class TestParse:
             pytest.param("water pumps", False, False, id="words"),
         ],
     )
-    def test_knows_a_query_that_is_one_identifier(
+    def test_parse_recognises_a_single_identifier(
         self, text: str, is_identifier: bool, needs_no_embedding: bool
     ) -> None:
         query = parse(text, DEFAULT_PATTERNS)
@@ -74,7 +74,7 @@ class TestParse:
 
 
 class TestOperators:
-    def test_are_taken_out_of_what_is_asked(self) -> None:
+    def test_operators_are_removed_from_the_query_text(self) -> None:
         text = 'tell me "about pumps" -cats -"hot water" type:pdf -lang:de'
         query = read(text)
         assert query.text == "tell me about pumps" == question_words(text)
@@ -99,11 +99,11 @@ class TestOperators:
             ),
         ],
     )
-    def test_filter(self, text: str, filters: QueryFilters) -> None:
+    def test_filter_operators_become_filters(self, text: str, filters: QueryFilters) -> None:
         assert read(text).filters == filters
         assert read(text).text == "x"
 
-    def test_a_type_may_mean_several(self) -> None:
+    def test_type_operator_may_name_several_types(self) -> None:
         assert len(read("x type:word").filters.media_types) == 2
 
     @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ class TestOperators:
             "subtitle:x", "title: pumps", 'title:"?"', '"..."',
         ],
     )  # fmt: skip
-    def test_what_is_none_is_plain_text(self, text: str) -> None:
+    def test_invalid_operator_is_plain_text(self, text: str) -> None:
         query = read(text)
         assert query.text == text
         assert query == replace(
@@ -126,7 +126,7 @@ class TestOperators:
     def test_any_quotes_make_a_phrase(self, text: str) -> None:
         assert read(text).phrases == ("two words",)
 
-    def test_a_title_alone_asks_for_itself(self) -> None:
+    def test_title_operator_alone_searches_for_the_title(self) -> None:
         assert read('title:"water pumps"').text == "water pumps"
 
     def test_an_excluded_identifier_is_not_looked_for(self) -> None:
@@ -148,12 +148,12 @@ class TestOperators:
         assert read(f'"{text}"').text == text
 
     @pytest.mark.parametrize("text", ["-pumps", "type:pdf", '-"a b" -lang:de'])
-    def test_alone_ask_for_nothing(self, text: str) -> None:
+    def test_operators_alone_have_no_query_text(self, text: str) -> None:
         with pytest.raises(EmptyQuestion, match=r"only filters or exclusions\. Add the words"):
             read(text)
 
     @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=40), max_size=12).map("".join))
-    def test_of_any_kind_are_read_or_refused_in_words(self, text: str) -> None:
+    def test_any_operator_is_read_or_refused_with_a_reason(self, text: str) -> None:
         query = read_or_refusal(text)
         if isinstance(query, str):
             assert query.endswith(".")
@@ -173,14 +173,14 @@ POST = (
 class TestPastedText:
     """In pasted text quotes and hyphens are punctuation; whoever insists has them bind."""
 
-    def test_wishes_for_a_phrase_and_excludes_nothing(self) -> None:
+    def test_pasted_text_prefers_phrases_and_excludes_nothing(self) -> None:
         query = read(POST)
         assert (query.phrases, query.excluded) == ((), ())
         assert query.wished == ("we never closed the pump station",)
         assert query.ignored == ("via",)
         assert query.text == POST.replace('"', "") == question_words(POST)
 
-    def test_binds_for_those_who_insist(self) -> None:
+    def test_exact_search_of_pasted_text_requires_its_operators(self) -> None:
         query = parse(POST, DEFAULT_PATTERNS, insist=True)
         assert query.phrases == ("we never closed the pump station",)
         assert (query.wished, query.excluded, query.ignored) == ((), ("via",), ())
@@ -197,7 +197,7 @@ class TestPastedText:
         ],
         ids=["mostly a quotation", "comma", "exclamation", "at the start", "no spaces"],
     )
-    def test_a_quotation_is_a_wish(self, text: str) -> None:
+    def test_quotation_in_pasted_text_is_a_preference(self, text: str) -> None:
         query = read(text)
         assert (query.phrases, len(query.wished)) == ((), 1)
 
@@ -212,7 +212,7 @@ class TestPastedText:
         ],
         ids=["eight words", "all of it", "a question", "in a field", "many exclusions"],
     )
-    def test_typed_operators_bind(self, text: str) -> None:
+    def test_typed_operators_are_required(self, text: str) -> None:
         query = read(text)
         assert query.phrases or query.excluded
         assert (query.wished, query.ignored) == ((), ())
@@ -225,7 +225,7 @@ class TestPastedText:
         assert query.text == text
         assert (query.phrases, query.wished, query.excluded) == ((), (), ())
 
-    def test_relaxed_gives_up_what_binds(self) -> None:
+    def test_relaxed_query_drops_required_operators(self) -> None:
         strict = read('"heat pump" -water cellar')
         query = relaxed(strict)
         assert (query.phrases, query.excluded) == ((), ())
@@ -241,7 +241,7 @@ class TestOfLongTexts:
     """Reading a text takes work in proportion to its length."""
 
     @pytest.mark.parametrize("piece", PATHOLOGICAL)
-    def test_calls_are_as_many_as_characters(self, piece: str) -> None:
+    def test_parsing_takes_linear_time(self, piece: str) -> None:
         text = (piece * 2000)[:1998] + " x"
         calls = 0
 
@@ -260,7 +260,7 @@ class TestOfLongTexts:
         assert calls < 50 * len(text)
 
     @pytest.mark.parametrize("piece", PATHOLOGICAL)
-    def test_patterns_do_not_read_a_text_from_each_of_its_characters(self, piece: str) -> None:
+    def test_patterns_take_linear_time_on_long_texts(self, piece: str) -> None:
         """A quadratic pattern would take a minute here, a linear one takes milliseconds."""
         text = piece * (60_000 // len(piece))
         assert len(question_words(text)) <= len(text)
@@ -288,7 +288,7 @@ class TestClassify:
             pytest.param("subclass registry", "general", id="F5-01: not class"),
         ],
     )
-    def test_seed_examples(self, text: str, query_class: str) -> None:
+    def test_seed_examples_get_their_class(self, text: str, query_class: str) -> None:
         assert class_of(text) == query_class
 
     def test_names_the_rule_that_decided(self) -> None:
@@ -346,7 +346,9 @@ class TestPredicates:
             ("is_short", ["pumps", "water pumps"], ["the water pumps", "", "..."]),
         ],
     )
-    def test_tell(self, predicate: str, yes: list[str], no: list[str]) -> None:
+    def test_predicates_decide_these_queries(
+        self, predicate: str, yes: list[str], no: list[str]
+    ) -> None:
         test = PREDICATES[predicate].test
         assert [text for text in yes if not test(read(text))] == []
         assert [text for text in no if test(read(text))] == []
@@ -362,7 +364,9 @@ class TestPredicates:
         (3, 9, ["the last 3 words were left out", "the 9 most common ones were left out"]),
     ],
 )
-def test_each_part_is_named_with_its_size(unread: int, terms: int, said: list[str]) -> None:
+def test_omitted_parts_are_reported_with_their_size(
+    unread: int, terms: int, said: list[str]
+) -> None:
     notes = left_out(Candidates(Query("pumps"), unread=unread, left_out=terms))
     assert len(notes) == len(said)
     for note, part in zip(notes, said, strict=True):

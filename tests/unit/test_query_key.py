@@ -5,7 +5,7 @@ from __future__ import annotations
 from search.query.query_key import MAX_KEY, pins_for, query_key
 
 
-def test_pins_are_for_just_this_question() -> None:
+def test_pins_match_exactly_their_question() -> None:
     pins = {"annual leave": (3, 1)}
     assert pins_for("  Annual LEAVE ", pins) == (3, 1)
     assert pins_for("annual leave form", pins) == ()

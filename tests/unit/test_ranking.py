@@ -59,7 +59,9 @@ class TestWeights:
             pytest.param((math.nan, 0.5, 0.5), "between 0 and 1", id="not a number"),
         ],
     )
-    def test_refuses_what_is_no_share(self, shares: tuple[float, float, float], words: str) -> None:
+    def test_weights_that_are_no_shares_are_refused(
+        self, shares: tuple[float, float, float], words: str
+    ) -> None:
         with pytest.raises(ValueError, match=words):
             Weights(*shares)
 
@@ -81,7 +83,9 @@ class TestNormalisers:
             pytest.param("cosine", [1.0, 0.0, -1.0], [1.0, 0.5, 0.0], id="cosine"),
         ],
     )
-    def test_hand_worked(self, name: str, scores: list[float], strengths: list[float]) -> None:
+    def test_normalised_scores_match_a_calculation_by_hand(
+        self, name: str, scores: list[float], strengths: list[float]
+    ) -> None:
         found = NORMALISERS[Normaliser(name)](np.array(scores))
         assert found.tolist() == approx(strengths, abs=1e-6)
 
@@ -89,7 +93,7 @@ class TestNormalisers:
         st.sampled_from([n for n in Normaliser if n is not Normaliser.NONE]),
         st.lists(st.floats(-1, 1, allow_nan=False)),
     )
-    def test_strengths_lie_in_the_unit_interval(
+    def test_normalised_scores_lie_in_the_unit_interval(
         self, name: Normaliser, scores: list[float]
     ) -> None:
         strengths = NORMALISERS[name](np.array(scores))
@@ -97,9 +101,7 @@ class TestNormalisers:
         assert all(0 <= strength <= 1 for strength in strengths)
 
     @given(st.sampled_from(list(Normaliser)), st.lists(st.floats(-1, 1), min_size=2, max_size=2))
-    def test_a_better_score_never_gets_a_lower_strength(
-        self, name: Normaliser, scores: list[float]
-    ) -> None:
+    def test_normalisation_keeps_the_order(self, name: Normaliser, scores: list[float]) -> None:
         low, high = sorted(scores)
         weak, strong = NORMALISERS[name](np.array([low, high]))
         assert weak <= strong
@@ -123,7 +125,7 @@ class TestRankFusion:
 
 
 class TestTiers:
-    def test_a_holder_of_the_identifier_comes_before_every_score(self) -> None:
+    def test_document_with_the_identifier_precedes_every_score(self) -> None:
         full = IdentifierMatch("D40", 1.0, 2)
         hits = rank(
             [candidate(1, vector=1.0, keyword=50.0), candidate(2, vector=0.0, identifier=full)],
@@ -133,7 +135,7 @@ class TestTiers:
         assert order(hits) == [2, 1]
         assert "D40" in hits[0].explanation.tier.reason
 
-    def test_within_the_tier_the_place_decides_then_the_score(self) -> None:
+    def test_within_a_tier_the_place_decides_then_the_score(self) -> None:
         places = {1: 2, 2: 1, 3: 0, 4: 0}
         hits = rank(
             [
@@ -235,7 +237,9 @@ def noting(text: str) -> adjust_weights.Adjustment:
     return note
 
 
-def test_each_adjustment_sees_what_those_before_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_adjustment_gets_the_result_of_the_previous_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(adjust_weights, "_adjustments", [])
     first, second, third = map(noting, ("first", "second", "third"))
     adjust_weights.register(first)

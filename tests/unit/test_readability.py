@@ -47,7 +47,7 @@ def test_a_page_is_easy_to_read(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_says_it_in_the_projects_words(page: Path) -> None:
+def test_pages_use_the_words_of_the_project(page: Path) -> None:
     text = NOT_PROSE.sub("", page.read_text())
     used = {word: better for word, better in WORDS.items() if re.search(rf"\b({word})\b", text)}
     assert not used, f"{page.name}: write the words on the right"

@@ -22,7 +22,7 @@ def document(tmp_path: Path) -> Path:
     return tmp_path / "relevance.md"
 
 
-def test_the_tables_of_this_repository_are_young_enough() -> None:
+def test_tables_of_this_repository_are_recent_enough() -> None:
     assert relevance.outdated(relevance.PAGE) == relevance.outdated(relevance.TABLES) == ""
     assert len(relevance.PAGE.read_text().split()) <= 1500  # two pages
 
@@ -36,7 +36,7 @@ def test_the_tables_of_this_repository_are_young_enough() -> None:
     ],
     ids=["one release later", "two", "two, of the same code"],
 )
-def test_tables_hold_for_one_release_more_and_for_the_same_code(
+def test_tables_are_valid_for_the_next_release_and_the_same_code(
     document: Path, monkeypatch: pytest.MonkeyPatch, releases: list[str], differs: bool, said: str
 ) -> None:
     monkeypatch.setattr(relevance, "releases", lambda: [*releases, "0.1.0"])
@@ -66,7 +66,7 @@ def outcome(
     return made
 
 
-def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
+def test_check_reads_the_written_tables(document: Path) -> None:
     document.write_text(f"Before\n\n{relevance.BEGIN}\nold figures\n{relevance.END}\n\nAfter\n")
     relevance.rewrite(document, relevance.as_markdown([outcome("default", ["d1"])]))
     assert relevance.outdated(document) == ""

@@ -36,7 +36,7 @@ def asked(server: FakeReranker, kind: Kind = Kind.COHERE, **options: object) -> 
 
 
 class TestShapes:
-    def test_of_cohere_and_jina(self) -> None:
+    def test_request_format_of_cohere_and_jina_is_used(self) -> None:
         with FakeReranker() as server:
             found = asked(server, model="reranker-3", api_key="secret")
         assert found == [0.0, 1.0, 0.5]
@@ -50,13 +50,13 @@ class TestShapes:
         ]
         assert server.keys == ["Bearer secret"]
 
-    def test_of_text_embeddings_inference(self) -> None:
+    def test_request_format_of_text_embeddings_inference_is_used(self) -> None:
         with FakeReranker(shape=tei) as server:
             assert asked(server, Kind.TEI) == [0.0, 1.0, 0.5]
         assert set(server.requests[0]) == {"query", "texts", "raw_scores", "truncate"}
         assert server.keys == [""]
 
-    def test_either_answer_is_read(self) -> None:
+    def test_both_response_formats_are_read(self) -> None:
         with FakeReranker(shape=tei) as server:
             assert asked(server, Kind.COHERE) == [0.0, 1.0, 0.5]
 
@@ -67,7 +67,7 @@ class TestShapes:
         ):
             asked(server)
 
-    def test_what_rounding_adds_is_cut(self) -> None:
+    def test_scores_are_clipped_to_the_unit_interval(self) -> None:
         assert strengths_of([1.0000001, -0.0000001]) == [1.0, 0.0]
 
 
@@ -94,7 +94,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("behaviour", UNUSABLE.values(), ids=UNUSABLE)
-def test_an_answer_that_is_not_whole_is_refused(behaviour: Behaviour) -> None:
+def test_incomplete_response_is_refused(behaviour: Behaviour) -> None:
     with FakeReranker(behaviour) as server:
         with pytest.raises(RerankerUnavailable):
             asked(server)

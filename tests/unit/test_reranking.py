@@ -52,7 +52,7 @@ def chunks(hits: Sequence[Hit]) -> list[int]:
 
 
 class TestShare:
-    def test_replaces_its_share_of_every_score(self) -> None:
+    def test_share_of_the_reranker_replaces_part_of_every_score(self) -> None:
         found = [scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)]
         hits = ranked(found, {1: 0.1, 2: 0.9, 3: 0.5}, 0.25).hits
         assert chunks(hits) == [2, 1, 3]
@@ -66,20 +66,20 @@ class TestShare:
         ]
 
     @pytest.mark.parametrize(("strengths", "share"), [({1: 0.0, 2: 1.0}, 0.0), ({}, 0.5)])
-    def test_none_or_no_strengths_leave_the_ranking(
+    def test_reranking_without_share_or_scores_changes_nothing(
         self, strengths: dict[int, float], share: float
     ) -> None:
         hits = ranked([scored(1, 0.8), scored(2, 0.6)], strengths, share).hits
         assert [(hit.chunk_id, hit.score) for hit in hits] == [(1, 0.8), (2, 0.6)]
 
-    def test_a_first_passage_that_was_not_read_keeps_its_score(self) -> None:
+    def test_unread_first_passage_keeps_its_score(self) -> None:
         hits = ranked([scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)], {1: 0.0, 3: 1.0}, 0.5).hits
         assert chunks(hits) == [3, 2, 1]
         assert [hit.score for hit in hits] == approx([0.25 + 0.4, 0.6, 0.4])
         (_, part) = adjustments(hits[1])[1]
         assert [leaf.label for leaf in part.parts][1] == "not read: as its score"
 
-    def test_several_passages_of_a_document_are_read(self) -> None:
+    def test_several_passages_of_a_document_are_reranked(self) -> None:
         found = [*(scored(pk, 0.9 - pk / 1000, document=7) for pk in range(1, 31)), scored(51, 0.4)]
         ranking = ranked(found, {1: 0.0, 2: 1.0, 51: 1.0}, 0.5)
         # 51 is the 31st passage: not read, though of the second document.
@@ -115,7 +115,9 @@ def sets(draw: st.DrawFn) -> tuple[list[Candidate], dict[int, float]]:
 
 
 @given(sets(), st.floats(0, 1))
-def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float) -> None:
+def test_reranked_scores_obey_their_laws(
+    made: tuple[list[Candidate], dict[int, float]], share: float
+) -> None:
     found, strengths = made
     before, after = ranked(found, strengths, 0.0), ranked(found, strengths, share)
     # Every score is the sum of its parts, and what the kernel ranked by.
@@ -136,7 +138,7 @@ def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float) -> N
 
 
 @given(sets(), st.floats(0.01, 1), st.floats(0, 1))
-def test_a_higher_strength_never_lowers_a_rank(
+def test_higher_reranker_score_never_lowers_a_rank(
     made: tuple[list[Candidate], dict[int, float]], share: float, more: float
 ) -> None:
     found, strengths = made

@@ -40,7 +40,7 @@ BOOK = chunks(
         "a section at the end", "to the whole document, less what is too much",
     ],
 )  # fmt: skip
-def test_sections(
+def test_sections_around_a_chunk_are_cut_like_this(
     ordinal: int, budget: int, expected: tuple[int, int, tuple[str, ...], bool]
 ) -> None:
     section = section_of(BOOK, ordinal, budget=budget)
@@ -53,7 +53,9 @@ paths = st.lists(st.sampled_from(["A", "B", "C"]), max_size=3).map("/".join)
 
 
 @given(st.lists(st.tuples(paths, st.integers(1, 400)), min_size=1, max_size=30), st.data())
-def test_laws(made: list[tuple[str, int]], data: st.DataObject) -> None:
+def test_sections_hold_their_chunk_within_headings_and_budget(
+    made: list[tuple[str, int]], data: st.DataObject
+) -> None:
     """It holds the chunk, keeps to its headings and its budget, and grows with the budget."""
     book = chunks(*made)
     ordinal = data.draw(st.integers(0, len(book) - 1))
@@ -77,7 +79,9 @@ def test_laws(made: list[tuple[str, int]], data: st.DataObject) -> None:
         (-5, ("paragraph", "paragraph"), " "),
     ],
 )
-def test_the_whitespace_between_two_chunks(gap: int, kinds: tuple[str, str], expected: str) -> None:
+def test_whitespace_between_two_chunks_is_restored(
+    gap: int, kinds: tuple[str, str], expected: str
+) -> None:
     assert separator(10, 10 + gap, *kinds) == expected
 
 
@@ -91,7 +95,7 @@ def test_the_whitespace_between_two_chunks(gap: int, kinds: tuple[str, str], exp
         (6, "Anew. More.", "end. More.", 0),
     ],
 )
-def test_the_words_that_a_chunk_repeats(
+def test_repeated_words_of_overlapping_chunks_are_found(
     start: int, text: str, original: str, expected: int
 ) -> None:
     assert repeated(10, start, text, original) == expected
@@ -121,7 +125,7 @@ def test_the_title_is_no_heading_of_its_own_contents() -> None:
     assert shown([*changes, (4, ("Index",))], "the book")[0] == "1 The  book @1"
 
 
-def test_of_too_many_headings_the_deepest_are_left_out() -> None:
+def test_deepest_of_too_many_headings_are_left_out() -> None:
     changes = [SectionStart(n, (f"chapter {n // 10}", f"section {n}")) for n in range(MOST_ENTRIES)]
     entries = entries_of(changes, "")
     assert len(entries) == MOST_ENTRIES / 10

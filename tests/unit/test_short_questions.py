@@ -54,7 +54,7 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 @pytest.mark.parametrize(
     ("lead", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (2.0, 0.675), (DECISIVE, 0.75), (9.0, 0.75)]
 )
-def test_cosines_that_lie_close_together_move_nothing(lead: float, meaning: float) -> None:
+def test_close_cosines_change_no_weights(lead: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""
     assert asked(1, lead=lead).weights.vector == approx(meaning)
 
@@ -69,7 +69,9 @@ def test_cosines_that_lie_close_together_move_nothing(lead: float, meaning: floa
         pytest.param([], 0.0, id="no vectors"),
     ],
 )
-def test_the_lead_is_in_deviations_of_the_background(cosines: list[float], lead: float) -> None:
+def test_margin_is_measured_in_deviations_of_the_background(
+    cosines: list[float], lead: float
+) -> None:
     found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
     found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
     evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))), 1, 0.1)
@@ -77,13 +79,13 @@ def test_the_lead_is_in_deviations_of_the_background(cosines: list[float], lead:
 
 
 @given(st.integers(0, 30), st.floats(0, 5), st.floats(0, 5))
-def test_a_greater_lead_never_leans_less(words: int, one: float, other: float) -> None:
+def test_larger_margin_never_lowers_the_vector_weight(words: int, one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert asked(words, lead=less).weights.vector <= asked(words, lead=more).weights.vector
 
 
 @given(st.integers(0, 30), st.floats(0, 1))
-def test_more_words_never_lean_further_and_the_sum_stays(words: int, lean: float) -> None:
+def test_more_words_never_raise_the_vector_weight(words: int, lean: float) -> None:
     fewer, more = asked(words, lean=lean).weights, asked(words + 1, lean=lean).weights
     assert fewer.vector >= more.vector >= WEIGHTS.vector
     assert fewer.keyword >= 0
@@ -91,7 +93,7 @@ def test_more_words_never_lean_further_and_the_sum_stays(words: int, lean: float
     assert fewer.title == WEIGHTS.title
 
 
-def test_what_was_decided_otherwise_stays() -> None:
+def test_weights_decided_otherwise_are_unchanged() -> None:
     forced = asked(1, forced=("weights",))
     lookup = asked(1, query_class=QueryClass.LOOKUP)
     alone = asked(1, weights=Weights(0, 1, 0))
@@ -105,9 +107,7 @@ def test_what_was_decided_otherwise_stays() -> None:
     ("background", "leans"),
     [(None, False), (Background(0.1, 0.2), True), (Background(0.1, 1), False)],
 )
-def test_the_lead_needs_a_measured_background(
-    background: Background | None, *, leans: bool
-) -> None:
+def test_margin_needs_a_measured_background(background: Background | None, *, leans: bool) -> None:
     """.9 over .2 is 3.5 deviations of .2, and less than one of 1."""
     found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.2}) for n in range(1, 12)]
     before = asked(40, lead=0.0)

@@ -43,11 +43,11 @@ def test_a_long_text_is_cut_around_the_marked_words() -> None:
     assert len(re.sub("<[^>]+>", "", html)) < 320
 
 
-def test_without_marks_the_beginning_is_shown() -> None:
+def test_snippet_without_marks_begins_at_the_beginning() -> None:
     assert snippet("First words. " + "more " * 200).startswith("First words.")
 
 
-def test_one_endless_word_is_cut() -> None:
+def test_endless_word_is_cut() -> None:
     assert len(snippet("x" * 5000)) < 320
 
 
@@ -56,7 +56,7 @@ def test_highlight_keeps_lines() -> None:
 
 
 @given(st.text(alphabet=f"ab <>&\n{MARK_START}{MARK_END}", max_size=800))
-def test_no_text_breaks_it_or_leaks_markup(text: str) -> None:
+def test_snippets_of_any_text_are_safe_html(text: str) -> None:
     html = snippet(text)
     assert MARK_START not in html
     assert MARK_END not in html
@@ -64,7 +64,7 @@ def test_no_text_breaks_it_or_leaks_markup(text: str) -> None:
 
 
 @given(st.text(alphabet="aéЖ中. 9\n", max_size=200))
-def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
+def test_sentence_sizes_are_bytes_of_letters(text: str) -> None:
     def size(start: int, end: int) -> int:
         return sum(len(letter.encode()) for letter in text[start:end] if letter.isalpha())
 
@@ -74,7 +74,7 @@ def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_the_cache_gives_back_the_sentences_that_it_got(count: int) -> None:
+def test_cached_sentences_are_read_back_unchanged(count: int) -> None:
     places = [(7 * number, 7 * number + 6) for number in range(count)]
     vectors = np.linspace(-1, 1, 4 * max(1, count), dtype=np.float32).reshape(-1, 4)
     kept = _written(Sentences(places, vectors))

@@ -29,7 +29,7 @@ def words_of(text: str) -> list[str]:
         pytest.param("ca", "abc", 3, id="no letter is edited twice"),
     ],
 )
-def test_edit_distance(one: str, other: str, distance: int) -> None:
+def test_edit_distance_matches_a_count_by_hand(one: str, other: str, distance: int) -> None:
     assert edit_distance(one, other) == distance
 
 
@@ -56,7 +56,7 @@ def test_distance_is_symmetric_and_bounded(one: str, other: str) -> None:
         pytest.param("(pomp), valves.", ["pomp", "valves"], id="punctuation around"),
     ],
 )
-def test_words_that_may_be_corrected(text: str, words: list[str]) -> None:
+def test_only_plain_words_are_correctable(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
@@ -71,7 +71,7 @@ class TestCorrected:
         )
         assert found == 'forward kinematics, "old kinematiks"?'
 
-    def test_the_nearest_wins_then_the_most_frequent(self) -> None:
+    def test_nearest_then_most_frequent_word_wins(self) -> None:
         assert self.correct("pumpp", pumpp=[("pimp", 90), ("pump", 2)]) == "pump"
         assert self.correct("pimp", pimp=[("pomp", 2), ("pump", 9)]) == "pump"
 
@@ -80,11 +80,11 @@ class TestCorrected:
         assert self.correct("kynematiks", kynematiks=[("kinematics", 5)]) == "kinematics"
         assert self.correct("kynemetiks", kynemetiks=[("kinematics", 5)]) == ""
 
-    def test_case_is_as_typed(self) -> None:
+    def test_correction_keeps_the_case(self) -> None:
         assert self.correct("Kinematiks", Kinematiks=[("kinematics", 5)]) == "Kinematics"
         assert self.correct("genemigung", genemigung=[("Genehmigung", 5)]) == "genehmigung"
 
-    def test_nothing_near_corrects_nothing(self) -> None:
+    def test_word_without_neighbours_is_not_corrected(self) -> None:
         assert self.correct("kinematiks") == ""
         assert self.correct("kinematiks", kinematiks=[("kinematiks", 5)]) == ""
 
@@ -93,13 +93,13 @@ class TestCorrected:
         assert self.correct("optimise", optimise=[("optimism", 9), ("optimize", 5)]) == "optimize"
         assert self.correct("fibre", fibre=[("fire", 5)]) == ""
 
-    def test_never_longer_than_a_query_may_be(self) -> None:
+    def test_corrected_query_keeps_the_maximum_length(self) -> None:
         text = "pumpp " + "x" * (MAX_QUERY_CHARS - 6)
         assert self.correct(text, pumpp=[("pumpps", 5)]) == ""
 
 
 @given(st.text(max_size=80))
-def test_the_words_stand_where_they_say(text: str) -> None:
+def test_correctable_words_have_correct_offsets(text: str) -> None:
     try:
         query = parse(text, DEFAULT_PATTERNS)
     except SearchError:

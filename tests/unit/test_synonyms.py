@@ -43,6 +43,6 @@ def test_the_longest_phrase_is_read_first() -> None:
 
 
 @given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=4, unique_by=fold_query))
-def test_no_text_is_too_odd(text: str, terms: list[str]) -> None:
+def test_expansions_of_any_text_are_given_terms(text: str, terms: list[str]) -> None:
     for found in expanded(text, SynonymGroup(tuple(terms))):
         assert found in terms

@@ -28,7 +28,9 @@ from ingestion.intake.watched_folders import KnownFile, compare
         ("a[1].md", "a[1].md", "", True),
     ],
 )  # fmt: skip
-def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None:
+def test_include_and_exclude_patterns_select_paths(
+    path: str, include: str, exclude: str, expected: bool
+) -> None:
     assert is_included(path, include, exclude) is expected
 
 
@@ -36,7 +38,7 @@ def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = Fa
     return KnownFile(path, size, 0, is_open, missing)
 
 
-def test_each_path_is_told_once() -> None:
+def test_each_changed_path_is_reported_once() -> None:
     before = {
         row.path: row
         for row in (
@@ -56,7 +58,7 @@ def test_each_path_is_told_once() -> None:
     assert (found.gone, found.still_gone, found.same) == (["gone", "lockedness"], ["long gone"], 1)
 
 
-def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_without_a_terminal_is_printed_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     lines: list[str] = []
     with progress_view(lines.append) as show:

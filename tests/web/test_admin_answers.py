@@ -106,7 +106,7 @@ class TestProfiles:
         assert problem in response.content.decode().replace("&#x27;", "'")
         assert AnswerProfile.objects.count() == 1
 
-    def test_a_new_one_begins_as_the_active_one(self, client: Client) -> None:
+    def test_new_profile_starts_as_a_copy_of_the_active_profile(self, client: Client) -> None:
         form = form_data(client.get("/admin/answers/answerprofile/add/"), FORM)
         assert form["context_tokens"] == "5000"
         client.post("/admin/answers/answerprofile/add/", {**form, "name": "brief"})
@@ -144,13 +144,13 @@ class TestTrying:
         assert Answer.objects.count() == 0
         assert AnswerProfile.objects.count() == 1
 
-    def test_is_for_editors_only(self) -> None:
+    def test_trying_a_profile_needs_the_right_to_edit(self) -> None:
         viewer = signed_in(staff("viewer", "view_answerprofile"))
         assert viewer.post("/admin/answers/answerprofile/try/", {}).status_code == 403
 
 
 class TestRecords:
-    def test_words_are_for_those_who_may_read_the_sources(
+    def test_text_of_an_answer_is_shown_to_readers_of_its_sources_only(
         self, administrator: User, desk: Client
     ) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=("insiders",))

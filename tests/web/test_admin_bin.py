@@ -51,7 +51,7 @@ class TestDeletion:
         assert "Move to the bin?" in client.get(page).content.decode()
         return client.post(page, {"post": "yes"}, follow=True)
 
-    def test_says_that_it_goes_to_the_bin_and_undoes_it(
+    def test_deletion_moves_to_the_bin_and_can_be_undone(
         self, administrator: User, desk: Client
     ) -> None:
         document = make_document(make_collection("Handbook"), TIDES)
@@ -68,7 +68,7 @@ class TestDeletion:
         again = desk.post(undo, {"id": [document.pk]})
         assert "Nothing was restored: it is no longer in the bin." in said(again)
 
-    def test_several_at_once_and_a_collection(self, desk: Client) -> None:
+    def test_several_documents_and_a_collection_are_deleted(self, desk: Client) -> None:
         shelf = make_collection("Handbook")
         both = [make_document(shelf, TIDES), make_document(shelf, EBB)]
         chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in both]}
@@ -90,7 +90,7 @@ class TestDeletion:
         assert said(desk.post(f"{collections}put-back/", {"id": shelf.pk})) == "1 restored."
         assert search("high water", viewer=None).results
 
-    def test_undo_is_for_who_may_change_and_restores_nothing_hidden(
+    def test_undo_needs_the_right_to_change_and_restores_nothing_hidden(
         self, administrator: User
     ) -> None:
         document = make_document(make_collection("Handbook"), TIDES)
@@ -108,7 +108,9 @@ class TestDeletion:
         assert "Nothing was restored" in said(signed_in(editor).post(undo, {"id": hidden.pk}))
         assert signed_in(editor).get(undo).status_code == 405
 
-    def test_without_a_bin_says_that_it_is_final(self, desk: Client, settings: Any) -> None:
+    def test_deletion_without_a_bin_is_announced_as_final(
+        self, desk: Client, settings: Any
+    ) -> None:
         settings.DELETION_GRACE_DAYS = 0
         document = make_document(make_collection("Handbook"), TIDES)
         client, page = desk, f"{DOCUMENTS}{document.pk}/delete/"
@@ -119,7 +121,7 @@ class TestDeletion:
 
 
 class TestBin:
-    def test_says_what_was_deleted_by_whom_and_for_how_long(
+    def test_bin_lists_what_was_deleted_by_whom_and_until_when(
         self, desk: Client, deleted: Document, administrator: User
     ) -> None:
         page = desk.get(BIN).content.decode()
@@ -133,7 +135,7 @@ class TestBin:
         assert " 2 documents " in " ".join(desk.get(BIN).content.decode().split())
         assert "0 documents" in " ".join(desk.get(f"{BIN}?q=zzz").content.decode().split())
 
-    def test_removes_for_ever_for_who_may_delete(
+    def test_permanent_removal_needs_the_right_to_delete(
         self, administrator: User, deleted: Document
     ) -> None:
         editor = staff("editor", "change_document")
@@ -142,7 +144,7 @@ class TestBin:
         assert "deleted permanently" in said(act(administrator, "purge_selected", deleted))
         assert not Document.objects.filter(pk=deleted.pk).exists()
 
-    def test_is_for_who_may_change_documents_and_holds_what_they_may_read(
+    def test_bin_needs_the_right_to_change_and_lists_readable_documents(
         self, deleted: Document
     ) -> None:
         assert signed_in(staff("viewer", "view_document")).get(BIN).status_code == 403
@@ -150,7 +152,7 @@ class TestBin:
         editor = staff("editor", "change_document")
         assert "Tides" not in signed_in(editor).get(BIN).content.decode()
 
-    def test_collections_come_back_and_go(
+    def test_collections_are_restored_and_removed(
         self, administrator: User, desk: Client, deleted: Document
     ) -> None:
         collection = deleted.collection
@@ -180,7 +182,7 @@ class TestVersions:
     def page(self, user: User, document: Document) -> str:
         return signed_in(user).get(f"{DOCUMENTS}{document.pk}/change/").content.decode()
 
-    def test_an_older_one_is_downloaded_and_made_current(
+    def test_older_version_is_downloaded_and_made_current(
         self, administrator: User, desk: Client, document: Document
     ) -> None:
         file = desk.get(reverse("admin:ingestion_document_version_file", args=(document.pk, 1)))
@@ -193,7 +195,7 @@ class TestVersions:
         assert "from 1" in self.page(administrator, document)
         assert search("high water", viewer=None).results[0].title == "Tides"
 
-    def test_a_new_one_is_uploaded(self, desk: Client, document: Document) -> None:
+    def test_new_version_is_uploaded(self, desk: Client, document: Document) -> None:
         where = reverse("admin:ingestion_document_new_version", args=(document.pk,))
 
         def upload(content: bytes) -> str:
@@ -205,7 +207,7 @@ class TestVersions:
         assert "empty" in upload(b"")
         assert "Choose a file first" in said(desk.post(where))
 
-    def test_who_may_only_view_does_nothing(self, document: Document) -> None:
+    def test_viewers_cannot_change_versions(self, document: Document) -> None:
         viewer = staff("viewer", "view_document")
         client = signed_in(viewer)
         for name, args in (("make_current", (1,)), ("new_version", ())):
@@ -231,7 +233,7 @@ def passage(chunk: Chunk, name: str = "passage") -> str:
 
 
 class TestPassages:
-    def test_are_listed_and_edited(
+    def test_passages_are_listed_and_edited(
         self, administrator: User, desk: Client, document: Document
     ) -> None:
         chunk = Chunk.objects.get()
@@ -254,7 +256,7 @@ class TestPassages:
         assert "parsed text was restored" in said(desk.post(passage(chunk, "passage_undo")))
         assert not ChunkEdit.objects.exists()
 
-    def test_what_somebody_else_changed_meanwhile_is_not_lost(
+    def test_edit_of_a_passage_changed_meanwhile_is_refused(
         self, desk: Client, document: Document
     ) -> None:
         chunk = Chunk.objects.get()
@@ -265,7 +267,9 @@ class TestPassages:
         assert "Mine." in page
         assert Chunk.objects.get().text == "Theirs."
 
-    def test_are_for_who_may_change_what_they_may_read(self, document: Document) -> None:
+    def test_passages_need_the_right_to_change_a_readable_document(
+        self, document: Document
+    ) -> None:
         where = reverse("admin:ingestion_document_passages", args=(document.pk,))
         assert signed_in(staff("viewer", "view_document")).get(where).status_code == 403
         document.collection.visibility = Visibility.GROUPS
@@ -286,7 +290,7 @@ class TestEditsWithoutPlace:
         made.refresh_from_db()
         return made
 
-    def test_are_listed_and_shown_with_the_reason(
+    def test_unplaced_edits_are_listed_with_the_reason(
         self, desk: Client, document: Document, edit: ChunkEdit
     ) -> None:
         assert "Unplaced" in desk.get(f"{EDITS}?state__exact=homeless").content.decode()
@@ -296,13 +300,13 @@ class TestEditsWithoutPlace:
         for words in ("twice a day", "thrice a day", "No passage is similar", "Measured"):
             assert words in page
 
-    def test_are_discarded(self, desk: Client, edit: ChunkEdit) -> None:
+    def test_unplaced_edits_can_be_discarded(self, desk: Client, edit: ChunkEdit) -> None:
         data = {"action": "undo_selected", "_selected_action": [edit.pk]}
         assert "1 edit was undone" in said(desk.post(EDITS, data))
         assert not ChunkEdit.objects.exists()
         assert "Nobody sees it" in Chunk.objects.get().text
 
-    def test_are_not_for_who_may_only_view(self, edit: ChunkEdit) -> None:
+    def test_viewers_cannot_see_unplaced_edits(self, edit: ChunkEdit) -> None:
         viewer = signed_in(staff("viewer", "view_document"))
         assert viewer.get(EDITS).status_code == 403
         assert viewer.get(f"{EDITS}{edit.pk}/change/").status_code == 403
@@ -335,7 +339,7 @@ def assert_counted() -> None:
     assert_statistics_equal_a_recount()
 
 
-def test_a_long_document_goes_in_batches_and_a_death_costs_one(archive: Collection) -> None:
+def test_long_document_is_purged_in_batches_that_survive_a_crash(archive: Collection) -> None:
     make_document(make_collection("Log"), TIDES_TWICE, file_name="tides.md")
     ledger = Document.objects.get(title="Ledger")
     assert titles("harbour master ship tonnage")[:1] == ["Ledger"]
@@ -361,7 +365,7 @@ def test_a_long_document_goes_in_batches_and_a_death_costs_one(archive: Collecti
     assert_counted()
 
 
-def test_a_collection_goes_in_slices_that_the_bin_shows(
+def test_collection_is_purged_in_slices_shown_in_the_bin(
     archive: Collection, administrator: User, desk: Client
 ) -> None:
     services.delete_collection(archive, acting_user=administrator)
@@ -380,7 +384,7 @@ def test_a_collection_goes_in_slices_that_the_bin_shows(
     assert_counted()
 
 
-def test_a_collection_restored_meanwhile_keeps_what_is_left(archive: Collection) -> None:
+def test_collection_restored_during_its_purge_keeps_the_rest(archive: Collection) -> None:
     services.delete_collection(archive, acting_user=None)
     services.purge_collection_later(archive, acting_user=None)
     purging.advance(Purge.objects.get().pk, seconds=0)
@@ -398,7 +402,7 @@ def test_a_collection_restored_meanwhile_keeps_what_is_left(archive: Collection)
     assert Collection.objects.get() == archive
 
 
-def test_a_collection_restored_before_its_long_document_keeps_it(
+def test_collection_restored_during_its_purge_keeps_a_long_document(
     archive: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker has the list of documents, and is about to take the long one out of search."""
@@ -421,7 +425,7 @@ def test_a_collection_restored_before_its_long_document_keeps_it(
     assert_counted()
 
 
-def test_many_passages_of_the_bin_are_left_to_a_worker(
+def test_purge_of_many_passages_is_left_to_a_worker(
     archive: Collection, administrator: User, desk: Client
 ) -> None:
     services.delete(Document.objects.all(), acting_user=administrator)
@@ -436,7 +440,7 @@ def test_many_passages_of_the_bin_are_left_to_a_worker(
     assert "erased" not in desk.get(BIN).content.decode()
 
 
-def test_a_purge_that_crashes_its_worker_says_so_and_is_tried_again(archive: Collection) -> None:
+def test_crashed_purge_is_reported_and_retried(archive: Collection) -> None:
     services.delete_collection(archive, acting_user=None)
     services.purge_collection_later(archive, acting_user=None)
     Purge.objects.update(attempts=9)

@@ -98,7 +98,7 @@ class TestAdmin:
         first.save()
         assert "does not know" not in page(desk, SPACES)
 
-    def test_a_new_model_is_tried_before_it_is_taken(
+    def test_new_model_is_tested_before_it_is_saved(
         self, desk: Client, first: EmbeddingSpace, server: FakeOpenAI
     ) -> None:
         data = form_data(desk.get(f"{SPACES}add/"), "embeddingspace_form")
@@ -117,7 +117,7 @@ class TestAdmin:
         assert not made.paused
         assert LogEntry.objects.filter(object_id=str(made.pk)).count() == 2
 
-    def test_activation_says_what_is_against_it_and_then_happens(
+    def test_activation_lists_obstacles_before_it_happens(
         self, desk: Client, first: EmbeddingSpace, second: EmbeddingSpace
     ) -> None:
         address = f"{SPACES}{second.pk}/activate/confirm/"
@@ -150,7 +150,7 @@ class TestAdmin:
             pytest.param(["view", "delete"], "drop", 302, id="who may delete drops it"),
         ],
     )
-    def test_who_may_do_what(
+    def test_actions_on_spaces_need_their_permission(
         self, second: EmbeddingSpace, permissions: list[str], action: str, code: int
     ) -> None:
         client = signed_in(staff("s", *(f"{name}_embeddingspace" for name in permissions)))
@@ -159,7 +159,7 @@ class TestAdmin:
         assert (address in shown) == (code == 302)
         assert client.post(address).status_code == code
 
-    def test_nobody_but_superusers_adds_one(
+    def test_only_superusers_add_a_space(
         self, first: EmbeddingSpace, server: FakeOpenAI, desk: Client
     ) -> None:
         """A space sends every text of the library to its server."""
@@ -231,7 +231,7 @@ def test_deliveries_are_listed_tested_and_sent_again(
         client.get(page)
 
 
-def test_collections_that_one_may_not_read_are_not_offered(keeper: User) -> None:
+def test_unreadable_collections_are_not_offered(keeper: User) -> None:
     make_collection("Open")
     make_collection("Crew", visibility=Visibility.GROUPS, groups=["insiders"])
 
@@ -241,7 +241,7 @@ def test_collections_that_one_may_not_read_are_not_offered(keeper: User) -> None
     assert "Crew" not in page
 
 
-def test_others_may_not_act(hook: Webhook) -> None:
+def test_viewers_cannot_act_on_webhooks(hook: Webhook) -> None:
     client = signed_in(staff("viewer", "view_webhook"))
     for name in ("test", "secret"):
         asked = client.post(reverse(f"admin:webhooks_webhook_{name}", args=[hook.pk]))

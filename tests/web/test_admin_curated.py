@@ -42,7 +42,9 @@ class TestSynonyms:
         desk.post(f"{SYNONYMS}add/", data)
         assert Synonym.objects.get().terms == ["Oslo, Norway", "Christiania"]
 
-    def test_the_list_says_whether_they_count(self, administrator: User, desk: Client) -> None:
+    def test_synonym_list_states_whether_synonyms_have_weight(
+        self, administrator: User, desk: Client
+    ) -> None:
         assert "In the active profile this weight is 0" in desk.get(SYNONYMS).content.decode()
         active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         draft = drafts.draft_from(active, acting_user=administrator)
@@ -61,7 +63,7 @@ class TestConflicts:
     @pytest.mark.parametrize(
         "query", ["leave collection:elsewhere", "leave -writing", 'leave "for a year"', "-leave"]
     )
-    def test_a_pin_that_the_question_itself_leaves_out(
+    def test_pin_excluded_by_its_question_is_a_conflict(
         self, administrator: User, rules: Document, query: str
     ) -> None:
         pin = {"query": query, "document": rules.pk, "position": 1}
@@ -76,7 +78,7 @@ class TestConflicts:
             ("the outage\nINC-2024-0042", "", "is an identifier"),
         ],
     )
-    def test_synonyms_that_surprise_are_saved_with_a_warning(
+    def test_surprising_synonyms_are_saved_with_a_warning(
         self, desk: Client, terms: str, one_way: str, words: str
     ) -> None:
         Synonym.objects.create(terms=["vehicle", "lorry"], one_way=True)
@@ -87,7 +89,7 @@ class TestConflicts:
 
 
 class TestTrying:
-    def test_a_pin_before_it_is_saved(self, desk: Client, rules: Document) -> None:
+    def test_unsaved_pin_can_be_tried(self, desk: Client, rules: Document) -> None:
         data = {"query": "annual leave", "document": rules.pk, "position": 1, "enabled": "on"}
         shown = desk.post(f"{PINS}try/", {**data, "row": "", "question": ""}).content.decode()
         assert "Pinned: Rules" in shown
@@ -99,7 +101,7 @@ class TestTrying:
             in desk.post(f"{PINS}try/", elsewhere).content.decode()
         )
 
-    def test_a_saved_hide_with_and_without(self, desk: Client, rules: Document) -> None:
+    def test_saved_hide_is_tried_with_and_without(self, desk: Client, rules: Document) -> None:
         hide = Hide.objects.create(query="holidays", document=rules)
         data = {"query": "holidays", "document": rules.pk, "enabled": "on", "row": hide.pk}
         shown = desk.post(f"{HIDES}try/", data).content.decode()
@@ -109,7 +111,7 @@ class TestTrying:
             "does not change the first results" in desk.post(f"{HIDES}try/", off).content.decode()
         )
 
-    def test_synonyms_and_what_speaks_against_them(self, desk: Client, rules: Document) -> None:
+    def test_tried_synonyms_show_their_conflicts(self, desk: Client, rules: Document) -> None:
         Synonym.objects.create(terms=["holidays", "recess"])
         data = {"terms": "vacation\nholidays", "enabled": "on", "question": "vacation"}
         shown = desk.post(f"{SYNONYMS}try/", data).content.decode()
@@ -119,7 +121,7 @@ class TestTrying:
         shown = desk.post(f"{SYNONYMS}try/", data).content.decode()
         assert "Fill in the fields" in shown
 
-    def test_it_asks_for_the_right_to_write(self, rules: Document) -> None:
+    def test_trying_needs_the_right_to_write(self, rules: Document) -> None:
         reader = signed_in(staff("looker", "view_pin"))
         assert reader.post(f"{PINS}try/", {"query": "x"}).status_code == 403
         writer = signed_in(staff("writer", "add_pin"))

@@ -44,7 +44,7 @@ def set_state(document: Document, state: State, **fields: Any) -> None:
 
 
 class TestList:
-    def test_shows_title_state_size_and_the_beginning_of_an_error(
+    def test_list_shows_title_state_size_and_error(
         self, handbook: Collection, desk: Client, broken: Document
     ) -> None:
         text_of_35_bytes = "# Quorums\n\nA majority of the nodes."
@@ -76,7 +76,9 @@ class TestList:
 
 
 class TestPage:
-    def test_says_what_went_wrong_and_what_to_do(self, broken: Document, desk: Client) -> None:
+    def test_page_of_a_failed_document_shows_error_and_advice(
+        self, broken: Document, desk: Client
+    ) -> None:
         text = desk.get(page(broken)).content.decode()
         assert broken.latest is not None
         assert broken.latest.error in text
@@ -85,7 +87,7 @@ class TestPage:
         for what in ("retry", "reprocess"):  # a link alone does nothing
             assert desk.get(page(broken, what)).status_code == 405
 
-    def test_a_version_that_failed_is_not_offered_as_the_current_one(
+    def test_failed_version_cannot_be_made_current(
         self, handbook: Collection, desk: Client
     ) -> None:
         document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
@@ -102,7 +104,7 @@ class TestPage:
         read, _ = desk.get(page(document)).context["status"]["versions"]
         assert read.can_come_back
 
-    def test_a_reader_may_look_and_not_touch(self, broken: Document) -> None:
+    def test_viewers_cannot_change_a_document(self, broken: Document) -> None:
         client = signed_in(staff("looker", "view_document"))
         response = client.get(page(broken))
         assert response.status_code == 200
@@ -215,7 +217,7 @@ class TestTitleAndLanguage:
         configs = Chunk.objects.filter(document=document, searchable=True)
         assert set(configs.values_list("text_config", flat=True)) == {"german"}
 
-    def test_only_a_change_is_processed_and_in_the_history(
+    def test_unchanged_document_is_not_reprocessed(
         self, handbook: Collection, administrator: User, desk: Client
     ) -> None:
         document = make_document(handbook, "# Notes\n\nA majority.\n")
@@ -247,7 +249,7 @@ class TestDocumentForm:
         client, page = signed_in(user), f"{DOCUMENTS}{document.pk}/change/"
         return client.post(page, {**form_data(client.get(page), "document_form"), **changes})
 
-    def test_stores_what_is_typed_and_notes_who_did(
+    def test_document_form_stores_metadata_and_audits_the_user(
         self, document: Document, administrator: User
     ) -> None:
         self.save(administrator, document)
@@ -265,7 +267,7 @@ class TestDocumentForm:
         document.refresh_from_db()
         assert document.metadata == {}
 
-    def test_says_what_to_correct_and_keeps_what_was_typed(
+    def test_document_form_names_errors_and_keeps_the_input(
         self, document: Document, administrator: User
     ) -> None:
         response = self.save(administrator, document, metadata="Big Key: 1", title="Other")
@@ -277,7 +279,7 @@ class TestDocumentForm:
 
 
 class TestCollectionForm:
-    def test_keeps_the_keys_that_it_offers(self, desk: Client) -> None:
+    def test_collection_form_keeps_its_metadata_keys(self, desk: Client) -> None:
         collection = make_collection()
         client, page = desk, f"{COLLECTIONS}{collection.pk}/change/"
         data = form_data(client.get(page), "collection_form")
@@ -296,7 +298,7 @@ class TestIntake:
         file.name = name
         return file
 
-    def test_an_upload_has_it_for_all_files_or_stores_none(self, desk: Client) -> None:
+    def test_upload_with_invalid_metadata_stores_no_file(self, desk: Client) -> None:
         data = {
             "collection": make_collection().pk,
             "files": [self.file("a.md", b"# A")],
@@ -354,7 +356,7 @@ def test_hidden_collections_are_neither_offered_nor_moved_to(document: Document)
     assert document.collection.name == "Old"
 
 
-def test_who_may_not_add_documents_may_not_move_any(document: Document) -> None:
+def test_moving_needs_the_right_to_add_documents(document: Document) -> None:
     new = make_collection("New")
     keeper = staff("keeper", "view_document", "change_document")
     response = act(keeper, "move_selected", document, to=new.pk, apply="1")
@@ -363,7 +365,7 @@ def test_who_may_not_add_documents_may_not_move_any(document: Document) -> None:
     assert document.collection.name == "Old"
 
 
-def test_tags_and_metadata_of_many_are_changed_at_once_and_found(
+def test_tags_and_metadata_of_several_documents_are_changed_at_once(
     document: Document, administrator: User, desk: Client
 ) -> None:
     other = make_document(document.collection, "# Other\n\nThe bilge pump, again.\n")

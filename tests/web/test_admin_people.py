@@ -87,7 +87,9 @@ class TestUsers:
         assert set(reader.groups.all()) == {vault}
 
     @pytest.mark.parametrize("more", ["group", "permission", "group's permission"])
-    def test_nobody_takes_over_an_account_that_may_more(self, warden: User, more: str) -> None:
+    def test_staff_cannot_take_over_an_account_with_more_rights(
+        self, warden: User, more: str
+    ) -> None:
         person = staff("person", *(["add_document"] if more == "permission" else []))
         if more != "permission":
             group = Group.objects.create(name="vault")
@@ -110,7 +112,7 @@ class TestUsers:
         assert (person.first_name, person.username, person.email) == ("P", "person", None)
         assert person.check_password("pw-person")
 
-    def test_a_password_of_somebody_who_may_no_more_is_set(
+    def test_staff_can_set_the_password_of_an_account_with_fewer_rights(
         self, warden: User, reader: User
     ) -> None:
         new = {"password1": "a-long-enough-one-77", "password2": "a-long-enough-one-77"}
@@ -144,7 +146,7 @@ class TestGroups:
     def keeper(self, db: None) -> User:
         return staff("keeper", "view_group", "add_group", "change_group", "delete_group")
 
-    def test_get_permissions_that_their_giver_holds(self, keeper: User) -> None:
+    def test_groups_get_only_permissions_of_their_editor(self, keeper: User) -> None:
         held, other = (
             Permission.objects.get(codename=name) for name in ("view_group", "add_document")
         )
@@ -159,7 +161,9 @@ class TestGroups:
         client.post(address, {"name": "crew", "permissions": [held.pk]})
         assert list(group.permissions.all()) == [held]
 
-    def test_of_others_are_changed_by_superusers_alone(self, keeper: User, desk: Client) -> None:
+    def test_foreign_groups_are_changed_by_superusers_only(
+        self, keeper: User, desk: Client
+    ) -> None:
         group = Group.objects.create(name="vault")
         client, address = signed_in(keeper), f"{self.GROUPS}{group.pk}/"
         assert client.post(f"{address}change/", {"name": "everyone"}).status_code == 403
@@ -176,7 +180,7 @@ class TestGroups:
 
 
 class TestTokens:
-    def test_are_listed_without_their_key_and_can_be_revoked(
+    def test_tokens_are_listed_without_key_and_can_be_revoked(
         self, administrator: User, desk: Client
     ) -> None:
         token, key = AuthToken.objects.create(administrator)
@@ -197,7 +201,7 @@ class TestTokens:
 
 
 class TestFrontPage:
-    def test_counts_what_the_reader_may_see(self, administrator: User) -> None:
+    def test_front_page_counts_readable_documents_only(self, administrator: User) -> None:
         make_document(make_collection("Handbook"), "# One\n\nA chunk.\n")
         secret = make_collection("Zugangsliste", visibility="groups", groups=["insiders"])
         make_document(secret, "# Two\n\nA chunk.\n")
@@ -212,7 +216,7 @@ class TestFrontPage:
             assert (library["ready"], library["failed"], library["chunks"]) == counts
             assert ("Tresor" in response.content.decode()) == bool(counts[1])
 
-    def test_shows_to_each_what_they_may_open(self) -> None:
+    def test_front_page_shows_only_permitted_sections(self) -> None:
         response = signed_in(staff("nobody")).get("/admin/")
         assert response.status_code == 200
         assert "library" not in response.context
@@ -272,7 +276,7 @@ def test_the_sidebar_names_every_list_there_is(desk: Client) -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_signing_in_leads_to_where_the_person_works(
+def test_sign_in_leads_to_the_page_of_the_role(
     client: Client, administrator: User, reader: User
 ) -> None:
     staff("newcomer")
@@ -292,7 +296,7 @@ def test_the_admin_has_the_sign_in_page_of_the_site(client: Client, reader: User
 
 
 class TestFirstSteps:
-    def test_offers_the_first_steps_until_they_are_taken(
+    def test_first_steps_are_offered_until_they_are_done(
         self, administrator: User, desk: Client
     ) -> None:
         def steps() -> list[bool]:
@@ -309,11 +313,11 @@ class TestFirstSteps:
         ProfileChange.objects.create(profile=profile, action=published, user=administrator)
         assert steps() == []
 
-    def test_offers_steps_that_the_person_may_take(self) -> None:
+    def test_first_steps_need_their_permissions(self) -> None:
         looker = staff("looker", "view_document")
         assert signed_in(looker).get("/admin/").context["steps"] == []
 
-    def test_shows_the_chosen_period(self, desk: Client) -> None:
+    def test_front_page_shows_the_chosen_period(self, desk: Client) -> None:
         page = desk.get("/admin/?days=90")
         assert "in the 90 days since" in page.content.decode()
         assert 'href="?days=90" aria-current="true"' in page.content.decode()
@@ -327,7 +331,7 @@ class TestFirstSteps:
         assert "in the 30 days since" in (desk.get("/admin/?days=1e9").content.decode())
 
 
-def test_an_empty_list_says_what_belongs_there_or_the_way_back(desk: Client) -> None:
+def test_empty_list_explains_its_purpose(desk: Client) -> None:
     text = desk.get("/admin/ingestion/watchedfolder/").content.decode()
     assert "Nothing here yet" in text
     assert "The files of a watched folder become documents" in text

@@ -57,7 +57,7 @@ def draft(active: SearchProfile, administrator: User) -> SearchProfile:
     return drafts.draft_from(active, acting_user=administrator)
 
 
-def test_what_ships_to_compare_with_is_listed_when_asked_for(
+def test_shipped_comparison_profiles_are_listed_on_request(
     active: SearchProfile, administrator: User, desk: Client
 ) -> None:
     def names(**asked: str) -> set[str]:
@@ -91,7 +91,7 @@ class TestImmutability:
         assert (kept.state, kept.depth) == (SearchProfile.State.ACTIVE, 100)
         assert weights(kept) == Weights(0.67, 0.28, 0.05)
 
-    def test_saving_it_unchanged_makes_nothing(
+    def test_saving_an_unchanged_profile_makes_no_draft(
         self, active: SearchProfile, administrator: User
     ) -> None:
         response = save(administrator, active, opened(administrator, active))
@@ -157,7 +157,7 @@ class TestSum:
 
 
 class TestPublish:
-    def test_the_page_shows_what_changes_and_asks_why(
+    def test_publish_page_shows_changes_and_asks_for_a_reason(
         self, active: SearchProfile, desk: Client
     ) -> None:
         other = SearchProfile.objects.get(name="textbook")
@@ -185,7 +185,7 @@ class TestPublish:
 
 
 class TestTwoPeople:
-    def test_an_edit_of_a_draft_changed_meanwhile_is_not_lost_silently(
+    def test_edit_of_a_draft_changed_meanwhile_is_refused(
         self, draft: SearchProfile, administrator: User
     ) -> None:
         anna = staff("anna", "view_searchprofile", "change_searchprofile")
@@ -204,7 +204,7 @@ class TestTwoPeople:
         draft.refresh_from_db()
         assert draft.depth == 80
 
-    def test_an_edit_of_a_draft_published_meanwhile_becomes_a_new_draft_knowingly(
+    def test_edit_of_a_draft_published_meanwhile_becomes_a_new_draft(
         self, draft: SearchProfile, administrator: User
     ) -> None:
         mine = opened(administrator, draft)
@@ -218,7 +218,7 @@ class TestTwoPeople:
 
 
 class TestNewProfile:
-    def test_starts_from_the_active_one_as_a_draft_under_a_free_name(
+    def test_new_profile_is_a_draft_copied_from_the_active_profile(
         self, active: SearchProfile, administrator: User, desk: Client
     ) -> None:
         data = form_data(desk.get(f"{LIST}add/"), "searchprofile_form")
@@ -238,7 +238,7 @@ class TestListAndAudit:
     def test_the_list_shows_shares(self, desk: Client) -> None:
         assert "Lookup: Meaning 30%, Keywords 55%, Title 15%" in desk.get(LIST).content.decode()
 
-    def test_the_audit_is_to_read_alone(
+    def test_profile_audit_is_read_only(
         self, draft: SearchProfile, administrator: User, desk: Client
     ) -> None:
         drafts.edit(draft, {"depth": 60}, {}, acting_user=administrator, reason="Faster.")

@@ -39,7 +39,7 @@ def text_of(response: Any) -> str:
     return str(response.content.decode())
 
 
-def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
+def test_audit_records_refusal_override_and_rollback(
     client: Client, documents: dict[str, Document]
 ) -> None:
     before, draft = active_profile(), draft_with(TITLE_ONLY)
@@ -133,7 +133,9 @@ def test_the_gates_settings_have_a_history(client: Client, administrator: User) 
 
 
 class TestRuns:
-    def test_one_is_started_and_read(self, client: Client, documents: dict[str, Document]) -> None:
+    def test_evaluation_run_is_started_and_shown(
+        self, client: Client, documents: dict[str, Document]
+    ) -> None:
         draft = draft_with(TITLE_ONLY)
         started = client.post(f"{ADMIN}/evaluationrun/start/", {"profile": draft.pk}, follow=True)
         assert "Measured: 0%" in text_of(started)
@@ -152,7 +154,9 @@ class TestRuns:
 
 
 class TestGoldenQueries:
-    def test_one_is_edited_and_judged(self, client: Client, harbour: dict[str, Document]) -> None:
+    def test_golden_query_is_edited_and_judged(
+        self, client: Client, harbour: dict[str, Document]
+    ) -> None:
         data = {"text": "Ferry in fog?", "collections": ["harbour"], "must_be_first": "Crossing",
                 "enabled": "on", "query_class": "", "note": ""}  # fmt: skip
         added = client.post(f"{ADMIN}/goldenquery/add/", data, follow=True)
@@ -182,7 +186,7 @@ class TestGoldenQueries:
         client.post(delete, {"post": "yes"})
         assert not GoldenQuery.objects.exists()
 
-    def test_others_judgements_are_read_only(
+    def test_judgements_of_others_are_read_only(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         judge = staff("judy", "view_goldenquery", "change_goldenquery", "add_judgement",
@@ -200,7 +204,7 @@ class TestGoldenQueries:
         assert next(iter(QUESTIONS)) not in differing
         assert "Agreement between judges" in differing
 
-    def test_what_the_reader_may_not_see_is_hidden_everywhere(
+    def test_golden_queries_and_runs_hide_unreadable_documents(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         judging.set_must_be_first(DOUGH, [], documents["bread"], acting_user=administrator)

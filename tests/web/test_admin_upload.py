@@ -66,7 +66,7 @@ def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator
         assert outcome.file_name in text
 
 
-def test_what_was_queued_becomes_ready_and_leads_to_the_search(
+def test_queued_upload_becomes_ready_and_links_to_the_search(
     handbook: Collection, administrator: User, desk: Client
 ) -> None:
     page = send(administrator, handbook, named("good.md", b"# Good\n\nSome text."), language="de")
@@ -84,7 +84,7 @@ def test_what_was_queued_becomes_ready_and_leads_to_the_search(
     assert "data-unfinished" not in cells["links"]
 
 
-def test_the_whole_reason_of_a_failure_stands_beside_the_title(
+def test_failed_upload_shows_the_whole_reason(
     handbook: Collection, administrator: User, desk: Client
 ) -> None:
     send(administrator, handbook, named("good.md", b"# Good\n\nText."))
@@ -96,7 +96,7 @@ def test_the_whole_reason_of_a_failure_stands_beside_the_title(
     assert f">{reason}<" not in cells["state"]
 
 
-def test_who_may_not_see_documents_is_told_that_they_are_queued(handbook: Collection) -> None:
+def test_uploader_without_view_right_sees_that_files_are_queued(handbook: Collection) -> None:
     page = send(staff("uploader", "add_document"), handbook, named("good.md", b"# Good\n\nText."))
     assert "queued" in page.content.decode()
     assert "data-row" not in page.content.decode()
@@ -150,7 +150,7 @@ def test_a_new_collection_needs_the_right_to_add_one(handbook: Collection) -> No
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_the_import_from_the_web_is_offered_where_it_is_on(
+def test_web_import_is_offered_only_if_switched_on(
     desk: Client, settings: Any, is_on: bool
 ) -> None:
     settings.URL_IMPORT = is_on
@@ -189,7 +189,7 @@ def test_without_a_collection_or_a_file_nothing_is_stored_and_the_page_says_so(
     assert "Choose at least one file" in send(administrator, handbook).content.decode()
 
 
-def test_needs_the_right_to_add(handbook: Collection) -> None:
+def test_upload_needs_the_right_to_add_documents(handbook: Collection) -> None:
     user = staff("looker", "view_document", "change_document")
     assert signed_in(user).get(UPLOAD).status_code == 403
     assert send(user, handbook, named("a.md", b"# A\n")).status_code == 403

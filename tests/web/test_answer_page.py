@@ -81,7 +81,7 @@ def test_questions_are_answered_and_lookups_get_a_button(
     assert Answer.objects.count() == 0
 
 
-def test_the_box_carries_the_filters_and_may_not_answer_by_itself(
+def test_answer_box_carries_the_filters_and_waits_for_a_click_if_set(
     client: Client, settings: Any
 ) -> None:
     html = client.get("/", {"q": QUESTION, "collection": "handbook"}).content.decode()
@@ -92,7 +92,7 @@ def test_the_box_carries_the_filters_and_may_not_answer_by_itself(
     assert "data-auto" not in client.get("/", {"q": QUESTION}).content.decode()
 
 
-def test_no_box_without_results_or_on_further_pages(client: Client) -> None:
+def test_answer_box_is_missing_without_results_and_on_further_pages(client: Client) -> None:
     for asked in (
         {"q": ""},
         {"q": QUESTION, "type": "text/csv"},
@@ -142,7 +142,7 @@ def test_a_reload_asks_the_model_once(client: Client, chat: FakeChat) -> None:
     assert len(chat.requests) == 3
 
 
-def test_the_page_quotes_by_itself_and_writes_when_asked_to(client: Client, chat: FakeChat) -> None:
+def test_page_quotes_at_once_and_generates_on_request(client: Client, chat: FakeChat) -> None:
     html = client.get("/", {"q": QUESTION}).content.decode()
     assert '<input type="hidden" name="quotes" value="1">' in html
     done = stream(client, quotes="1")
@@ -174,7 +174,7 @@ def test_a_text_of_a_model_is_not_called_quotations(
     assert "is spent" not in html
 
 
-def test_what_the_search_lacked_is_no_reason_to_pay_again(client: Client, chat: FakeChat) -> None:
+def test_degraded_search_does_not_generate_the_answer_again(client: Client, chat: FakeChat) -> None:
     first = stream(client, mode="instant")["id"]
     Answer.objects.update(degraded=["vector"])
     assert stream(client, mode="instant")["id"] == first
@@ -192,7 +192,7 @@ def test_what_the_search_lacked_is_no_reason_to_pay_again(client: Client, chat: 
         {"User-Agent": "Examplebot/1.0"},
     ],
 )
-def test_links_prefetches_and_robots_start_no_answer(
+def test_links_prefetches_and_robots_generate_no_answer(
     client: Client, headers: dict[str, str]
 ) -> None:
     html = client.get("/answers/", {"q": QUESTION}, headers=headers).content.decode()
@@ -223,7 +223,7 @@ def test_requests_from_elsewhere_are_refused(client: Client, address: str) -> No
         ({"Referer": "http://[evil"}, False),
     ],
 )
-def test_over_plain_http_the_sender_tells_who_asks(
+def test_origin_is_checked_by_headers_over_plain_http(
     client: Client, headers: dict[str, str], is_own: bool
 ) -> None:
     """There browsers send no Sec-Fetch-Site."""
@@ -242,7 +242,7 @@ def test_over_plain_http_the_sender_tells_who_asks(
         ({"Sec-Fetch-Site": "cross-site", "Referer": "http://testserver/"}, False),
     ],
 )
-def test_a_model_writes_for_own_pages_alone(
+def test_model_answers_only_requests_from_own_pages(
     client: Client, chat: FakeChat, settings: Any, headers: dict[str, str], may_write: bool
 ) -> None:
     settings.ANSWERS_AUTOMATIC = "model"
@@ -290,7 +290,7 @@ def test_bad_questions_are_refused_in_words(
     assert whole.status_code in (200, status)
 
 
-def test_who_asks_too_often_waits(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_questions_are_throttled(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "answers_anonymous", "1/min")
     stream(client)
     refused = client.post("/answers/stream/", {"q": QUESTION})
@@ -319,7 +319,7 @@ def test_a_refusal_shows_the_nearest_passages(
 # --- who may read it ---------------------------------------------------------------------------
 
 
-def test_only_its_asker_reads_an_answer(
+def test_answer_is_readable_by_its_asker_only(
     client: Client, reader: User, administrator: User, member: User
 ) -> None:
     client.force_login(reader)
@@ -372,7 +372,7 @@ def test_an_answer_is_withheld_once_a_passage_is_disabled(
         assert "five seconds" not in client.get(address + path).content.decode()
 
 
-def test_a_replaced_version_is_shown_and_not_used_again(
+def test_answer_from_a_replaced_version_is_shown_but_not_reused(
     client: Client, chat: FakeChat, library: SimpleNamespace
 ) -> None:
     first = client.post("/answers/", {"q": QUESTION, "mode": "instant"}).headers["Location"]
@@ -411,7 +411,7 @@ def test_the_stream_ends_with_the_html_of_the_page(client: Client) -> None:
     assert "five seconds" in html
 
 
-def test_what_to_ask_next_is_below_the_answer(client: Client, reader: User) -> None:
+def test_suggested_questions_are_below_the_answer(client: Client, reader: User) -> None:
     """By whoever asks, in a conversation of who has signed in; also on the page of the answer."""
     client.force_login(reader)
     done = stream(client, collection="handbook")
@@ -439,7 +439,7 @@ def test_feedback_without_scripts_asks_for_the_reason(client: Client) -> None:
     assert (given.helpful, given.reason, given.source) == (False, "source", 1)
 
 
-def test_feedback_of_scripts_is_silent_and_that_of_others_refused(client: Client) -> None:
+def test_feedback_by_script_is_silent_and_feedback_of_others_refused(client: Client) -> None:
     address = client.post("/answers/", {"q": QUESTION}).headers["Location"] + "feedback/"
     fields = {"helpful": "1", "quietly": "1"}
     elsewhere = client.post(address, fields, headers={"Sec-Fetch-Site": "cross-site"})
@@ -487,7 +487,7 @@ def test_visitors_have_no_threads(client: Client) -> None:
     assert client.get("/threads/").headers["Location"].startswith("/login/")
 
 
-def test_a_thread_without_scripts(client: Client, reader: User) -> None:
+def test_thread_page_works_without_scripts(client: Client, reader: User) -> None:
     client.force_login(reader)
     address = client.post("/answers/", {"q": QUESTION}).headers["Location"]
     answer_id = address.split("/")[2]
@@ -497,9 +497,7 @@ def test_a_thread_without_scripts(client: Client, reader: User) -> None:
     assert "How large is the pool?" in client.get(response.headers["Location"]).content.decode()
 
 
-def test_nobody_else_reads_or_changes_a_thread(
-    client: Client, reader: User, administrator: User
-) -> None:
+def test_thread_is_private_to_its_owner(client: Client, reader: User, administrator: User) -> None:
     """Staff included."""
     client.force_login(reader)
     address = f"/threads/{follow(client).public_id}/"

@@ -50,7 +50,7 @@ def ask(client: APIClient, question: str = QUESTION, **fields: Any) -> dict[str,
     return answer
 
 
-def test_what_to_ask_next_comes_when_asked_for(client: APIClient) -> None:
+def test_suggested_questions_are_returned_on_request(client: APIClient) -> None:
     assert "follow_ups" not in ask(client)
     assert "Connection pool (Database connections)" in ask(client, follow_ups=True)["follow_ups"]
 
@@ -175,7 +175,7 @@ class TestReading:
             assert stored[name] == answer[name], name
         assert [s["url"] for s in stored["sources"]] == [s["url"] for s in answer["sources"]]
 
-    def test_nobody_else_reads_it(
+    def test_answer_is_readable_by_its_asker_only(
         self, client: APIClient, administrator: User, api: APIClient
     ) -> None:
         answer = ask(client)
@@ -187,7 +187,7 @@ class TestReading:
             assert (response.status_code, response.json()) == (404, missing.json())
             assert api.get(ADDRESS).json()["total"] == 0
 
-    def test_it_is_withheld_when_a_source_became_unreadable(
+    def test_answer_is_withheld_if_a_source_became_unreadable(
         self, client: APIClient, library: Document
     ) -> None:
         answer = ask(client)
@@ -204,9 +204,7 @@ class TestReading:
             assert trace not in shown.content.decode()
         assert rate(client, answer, helpful=True).status_code == 404
 
-    def test_who_asks_not_to_be_tracked_leaves_no_answer_outside_of_threads(
-        self, client: APIClient
-    ) -> None:
+    def test_do_not_track_stores_answers_in_threads_only(self, client: APIClient) -> None:
         headers = {"dnt": "1"}
         thread = client.post(THREADS, {"title": "Timeouts"}).json()["id"]
 
@@ -221,7 +219,7 @@ def rate(client: APIClient, answer: dict[str, Any], **fields: Any) -> Any:
 
 
 class TestFeedback:
-    def test_the_last_word_of_a_reader_counts(self, client: APIClient, reader: User) -> None:
+    def test_last_feedback_of_a_reader_counts(self, client: APIClient, reader: User) -> None:
         answer = ask(client)
 
         assert rate(client, answer, helpful=True).status_code == 201
@@ -249,13 +247,13 @@ class TestFeedback:
         ],
         ids=lambda fields: str(fields)[:40],
     )
-    def test_what_does_not_fit_is_refused(self, client: APIClient, fields: dict[str, Any]) -> None:
+    def test_invalid_feedback_is_refused(self, client: APIClient, fields: dict[str, Any]) -> None:
         response = rate(client, ask(client), **fields)
 
         assert response.status_code == 400
         assert response.json()["message"]
 
-    def test_only_who_may_read_the_answer_rates_it(
+    def test_feedback_needs_a_readable_answer(
         self, client: APIClient, api: APIClient, member: User
     ) -> None:
         answer = ask(client)
@@ -281,9 +279,7 @@ class TestFeedback:
         hide(library)
         assert summaries(member) == []
 
-    def test_a_complaint_about_a_deleted_source_shows_nobody_its_question(
-        self, client: APIClient
-    ) -> None:
+    def test_complaint_about_a_deleted_source_hides_its_question(self, client: APIClient) -> None:
         rate(client, ask(client), helpful=False)
         AnswerSource.objects.all()[0].delete()
 
@@ -331,7 +327,7 @@ class TestThreads:
         assert [each["id"] for each in shown["answers"]] == [answer["id"]]
         assert shown["own"] is True
 
-    def test_it_is_renamed_exported_and_deleted(self, client: APIClient) -> None:
+    def test_thread_is_renamed_exported_and_deleted(self, client: APIClient) -> None:
         thread = self.start(client)
         address = f"{THREADS}{thread['id']}/"
         ask(client, thread=thread["id"])
@@ -346,7 +342,7 @@ class TestThreads:
         assert client.get(address).status_code == 404
         assert not Thread.objects.exists()
 
-    def test_nobody_else_reads_or_changes_it_unless_it_is_shared(
+    def test_thread_is_private_unless_shared(
         self, client: APIClient, administrator: User, api: APIClient
     ) -> None:
         thread = self.start(client)

@@ -130,7 +130,7 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
     ],
     ids=str,
 )
-def test_what_the_admin_refuses_is_refused(
+def test_api_refuses_the_same_rows_as_the_admin(
     tuner: APIClient, rules: Document, address: str, change: dict[str, Any], field: str, words: str
 ) -> None:
     refused = tuner.post(address, {**bodies(rules)[address], **change})
@@ -152,9 +152,7 @@ def test_the_same_row_twice_is_refused(tuner: APIClient, rules: Document) -> Non
     assert ClassRule.objects.filter(name=body["name"]).count() == 1
 
 
-def test_rows_that_speak_against_each_other_are_conflicts(
-    tuner: APIClient, rules: Document
-) -> None:
+def test_contradicting_rows_are_reported_as_conflicts(tuner: APIClient, rules: Document) -> None:
     pin = tuner.post(PINS, bodies(rules)[PINS]).json()
     hide = tuner.post(HIDES, bodies(rules)[HIDES])
     assert (hide.status_code, hide.json()["code"]) == (409, "conflict")
@@ -173,7 +171,7 @@ def test_rows_that_speak_against_each_other_are_conflicts(
     assert not Hide.objects.exists()
 
 
-def test_lists_narrow(tuner: APIClient, rules: Document) -> None:
+def test_lists_are_narrowed_by_parameters(tuner: APIClient, rules: Document) -> None:
     Pin.objects.create(query="annual leave", document=rules)
     Pin.objects.create(query="holidays", document=rules, enabled=False)
 
@@ -187,7 +185,7 @@ def test_lists_narrow(tuner: APIClient, rules: Document) -> None:
     assert tuner.get(PINS, {"sort": "x"}).status_code == 400
 
 
-def test_rows_of_a_document_that_one_may_not_read_are_not_there(
+def test_rows_of_unreadable_documents_are_not_found(
     tuner: APIClient, rules: Document, hidden: Document
 ) -> None:
     for address, model in ((PINS, Pin), (HIDES, Hide)):
@@ -277,7 +275,7 @@ class TestApi:
         ],
         ids=str,
     )
-    def test_refuses(
+    def test_invalid_scope_profiles_are_refused(
         self, publisher: APIClient, change: dict[str, Any], field: str, words: str
     ) -> None:
         refused = publisher.post(SCOPES, {"collection": "recipes", "profile": OWN, **change})
@@ -285,9 +283,7 @@ class TestApi:
         assert words in str(refused.json()["details"][field])
         assert not ScopeProfile.objects.exists()
 
-    def test_rows_of_collections_that_one_may_not_read_are_not_there(
-        self, publisher: APIClient
-    ) -> None:
+    def test_rows_of_unreadable_collections_are_not_found(self, publisher: APIClient) -> None:
         secret = Collection.objects.get(name="Secret")
         row = ScopeProfile.objects.create(collection=secret, profile=OWN)
         assert publisher.get(SCOPES).json()["results"] == []

@@ -189,7 +189,7 @@ def test_writing_needs_permission(
     ],
     ids=str,
 )  # fmt: skip
-def test_lists_narrow(
+def test_lists_are_narrowed_by_parameters(
     api: APIClient, shelf: Collection, filters: dict[str, Any], names: list[str]
 ) -> None:
     make_document(shelf, TEXT.decode(), file_name="tides.md")
@@ -287,7 +287,7 @@ class TestVersions:
     def twice(self, document: Document) -> Document:
         return make_document(document.collection, EBB, source="tides.md")
 
-    def test_they_are_listed_with_what_can_come_back(
+    def test_versions_are_listed_with_whether_they_can_be_restored(
         self, edit: APIClient, twice: Document, django_assert_num_queries: Any
     ) -> None:
         with django_assert_num_queries(3):
@@ -303,7 +303,7 @@ class TestVersions:
         assert "attachment" in response["Content-Disposition"]
         assert edit.get(address(twice, "versions", 9, "original")).status_code == 404
 
-    def test_an_older_one_is_made_current(self, edit: APIClient, twice: Document) -> None:
+    def test_older_version_is_made_current(self, edit: APIClient, twice: Document) -> None:
         response = edit.post(address(twice, "versions", 1, "make-current"))
         assert response.status_code == 202
         assert (response.json()["number"], response.json()["restored_from"]) == (3, 1)
@@ -313,7 +313,7 @@ class TestVersions:
         again = edit.post(address(twice, "versions", 3, "make-current"))
         assert (again.status_code, again.json()["code"]) == (409, "conflict")
 
-    def test_a_receipt_says_what_became_of_the_file(
+    def test_receipt_states_the_outcome_of_the_upload(
         self, edit: APIClient, document: Document
     ) -> None:
         def outcome(content: str, **form: object) -> str:
@@ -358,7 +358,9 @@ class TestEdits:
             [passage] = edit.get(address(document, "chunks")).json()["results"]
         assert (passage["searchable"], passage["edit"]["disabled"]) == (False, True)
 
-    def test_what_cannot_be_is_said(self, edit: APIClient, document: Document) -> None:
+    def test_impossible_edits_are_refused_with_a_reason(
+        self, edit: APIClient, document: Document
+    ) -> None:
         where = address(document, "chunks", 0, "edit")
         long = edit.put(where, {"text": "word " * 400})
         assert (long.status_code, long.json()["code"]) == (400, "refused_edit")
@@ -392,7 +394,7 @@ class TestDocuments:
         body = {"collection": "shelf", "file": attached(), "metadata": metadata}
         return api.post(DOCUMENTS, body, format="multipart")
 
-    def test_an_upload_sets_it_as_json(self, edit: APIClient) -> None:
+    def test_upload_sets_metadata_as_json(self, edit: APIClient) -> None:
         response = self.upload(edit, json.dumps(GIVEN))
         assert response.status_code == 202
         assert response.json()["metadata"] == GIVEN
@@ -411,14 +413,14 @@ class TestDocuments:
         assert message in response.json()["details"]["metadata"][0]
         assert not Document.objects.exists()
 
-    def test_an_import_has_it_for_all(self, edit: APIClient) -> None:
+    def test_import_sets_metadata_for_all_documents(self, edit: APIClient) -> None:
         archive = SimpleUploadedFile("b.zip", make_zip({"in.md": "# In"}))
         body = {"collection": "shelf", "archive": archive, "metadata": '{"n": 2}'}
         assert edit.post("/api/v1/imports/", body, format="multipart").status_code == 202
         runner.run(Import.objects.get().pk)
         assert set(Document.objects.values_list("title", "metadata__n")) == {("in", 2)}
 
-    def test_a_change_replaces_it_and_processes_nothing(
+    def test_changed_metadata_replaces_the_old_without_processing(
         self, edit: APIClient, shelf: Collection
     ) -> None:
         document = described(shelf, "A", n=1, m=2)
@@ -431,7 +433,7 @@ class TestDocuments:
         shown = response.json()
         assert (shown["title"], shown["metadata"], shown["state"]) == ("New", {}, "queued")
 
-    def test_a_change_is_checked_and_needs_the_permission(
+    def test_metadata_change_is_validated_and_needs_the_permission(
         self, api: APIClient, shelf: Collection
     ) -> None:
         document = described(shelf, "A", n=1)
@@ -469,7 +471,7 @@ class TestSearch:
         assert response.status_code == 200
         return {result["document"]["title"] for result in response.json()["results"]}
 
-    def test_every_hit_brings_it_and_conditions_narrow(
+    def test_results_have_metadata_and_conditions_narrow_them(
         self, api: APIClient, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         results = api.get(SEARCH, {"q": "pump alpha"}).json()["results"]
@@ -481,7 +483,7 @@ class TestSearch:
         assert self.titles(api, q="pump -meta.draft:false", meta="year<2024") == {"Beta"}
 
     @pytest.mark.parametrize("meta", ["department", "year>soon", "", "a:\0", ["a:b"] * 51])
-    def test_what_is_no_condition_is_refused(self, api: APIClient, meta: Any) -> None:
+    def test_invalid_metadata_condition_is_refused(self, api: APIClient, meta: Any) -> None:
         response = api.get(SEARCH, {"q": "pump", "meta": meta})
         assert (response.status_code, response.json()["code"]) == (400, "invalid")
         assert "meta" in response.json()["details"]

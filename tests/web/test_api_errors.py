@@ -43,7 +43,7 @@ def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
         f"/api/v1/imports/{'9' * 5000}/",
     ],
 )
-def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
+def test_missing_and_hidden_rows_give_the_same_404(api: APIClient, address: str) -> None:
     body = assert_shape(api.get(address), 404, "not_found")
 
     assert body == {
@@ -58,11 +58,11 @@ def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
     "address",
     ["/api/v1/threads/%C2%A2%0A/", "/api/v1/imports/%F2%B3%A0%93%0A/resume/", "/api/%0A/"],
 )
-def test_so_is_a_path_that_no_converter_matches(api: APIClient, method: str, address: str) -> None:
+def test_path_that_no_converter_matches_is_a_404(api: APIClient, method: str, address: str) -> None:
     assert_shape(getattr(api, method)(address), 404, "not_found")
 
 
-def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
+def test_missing_slash_is_redirected_for_reading(api: APIClient) -> None:
     response = api.get("/api/v1/search?q=x")
     assert (response.status_code, response.headers["Location"]) == (301, "/api/v1/search/?q=x")
     posted = api.post("/api/v1/auth/token", {})
@@ -78,7 +78,7 @@ def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
         ("delete", "/api/docs/"),
     ],
 )
-def test_a_method_that_is_not_there(api: APIClient, method: str, address: str) -> None:
+def test_unknown_method_is_a_405(api: APIClient, method: str, address: str) -> None:
     response = getattr(api, method)(address)
 
     assert_shape(response, 405, "method_not_allowed")
@@ -95,7 +95,7 @@ def test_a_method_that_is_not_there(api: APIClient, method: str, address: str) -
         ("post", "/v1/completions", {}, "/v1/chat/completions"),
     ],
 )
-def test_an_error_says_what_to_send(
+def test_validation_error_names_the_expected_value(
     api: APIClient, administrator: User, method: str, address: str, sent: Any, said: str
 ) -> None:
     make_collection()
@@ -103,7 +103,7 @@ def test_an_error_says_what_to_send(
     assert said in getattr(api, method)(address, **sent).content.decode()
 
 
-def test_the_api_begins_with_links(api: APIClient, administrator: User) -> None:
+def test_api_root_lists_links(api: APIClient, administrator: User) -> None:
     api.force_authenticate(administrator)
     links = api.get(api.get("/api/").json()["api"]).json()
     assert {"search", "documents", "collections", "answers", "profiles", "schema"} <= links.keys()
@@ -122,7 +122,7 @@ def test_the_api_begins_with_links(api: APIClient, administrator: User) -> None:
     ],
     ids=["nul", "infinite", "digits", "nan", "xml", "large"],
 )
-def test_a_body_that_cannot_be_read(
+def test_unreadable_body_is_a_400(
     api: APIClient, body: bytes, content_type: str, status: int, code: str
 ) -> None:
     """Others, as lists and torn ones, are sent to every address by test_api_fuzz.py."""
@@ -155,7 +155,7 @@ def test_too_many_form_fields_are_a_400(api: APIClient, administrator: User) -> 
     assert_shape(response, 400, "bad_request")
 
 
-def test_a_format_that_is_not_spoken(api: APIClient) -> None:
+def test_unsupported_format_is_a_406(api: APIClient) -> None:
     response = api.get("/api/v1/search/", {"q": "x"}, headers={"accept": "text/html"})
 
     assert_shape(response, 406, "not_acceptable")
@@ -211,7 +211,7 @@ def test_requests_are_counted_from_the_first_of_a_period() -> None:
     assert counter.count("asked", 60) == (1, 60)
 
 
-def test_without_the_cache_reading_goes_on_and_guessing_does_not(
+def test_without_the_cache_reading_works_and_sign_in_is_refused(
     api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*args: Any, **kwargs: Any) -> Any:
@@ -225,9 +225,7 @@ def test_without_the_cache_reading_goes_on_and_guessing_does_not(
     assert_shape(api.post("/api/v1/auth/token/", credentials), 503, "unavailable")
 
 
-def test_an_error_nobody_foresaw_is_not_swallowed(
-    api: APIClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unexpected_error_is_not_swallowed(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ZeroDivisionError("a fault in the program")
 

@@ -134,7 +134,7 @@ def ask(operation: APIOperation, rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_every_answer_is_as_the_schema_says(resource: str, served: BaseSchema, rows: Rows) -> None:
+def test_every_response_matches_the_schema(resource: str, served: BaseSchema, rows: Rows) -> None:
     failures = []
     for found in served.include(path_regex=f"^/{PREFIX}{resource}/").get_all_operations():
         operation = found.ok()
@@ -155,7 +155,7 @@ BODIES = {
 }  # fmt: skip
 
 
-def test_no_body_is_a_fault_at_any_address(served: BaseSchema, rows: Rows) -> None:
+def test_no_body_causes_a_server_error(served: BaseSchema, rows: Rows) -> None:
     faults = []
     for found in served.get_all_operations():
         operation = found.ok()
@@ -225,14 +225,14 @@ def faults(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("who", ["visitor", "superuser"])
-def test_no_address_is_a_fault(client: Client, administrator: User, who: str) -> None:
+def test_no_address_causes_a_server_error(client: Client, administrator: User, who: str) -> None:
     if who == "superuser":
         client.force_login(administrator)
     assert faults(client) == []
 
 
 @pytest.mark.parametrize("given", ["a\0b", "\ud800", "9" * 5000], ids=["nul", "half", "long"])
-def test_no_form_of_visitors_is_a_fault(client: Client, given: str) -> None:
+def test_no_form_of_visitors_causes_a_server_error(client: Client, given: str) -> None:
     client.raise_request_exception = False
     value = given.encode("utf-8", "surrogatepass")
     for address, names in (
@@ -250,7 +250,7 @@ def test_no_form_of_visitors_is_a_fault(client: Client, given: str) -> None:
         assert client.get(f"{address}?q={SURROGATE}&collection={SURROGATE}").status_code < 500
 
 
-def test_a_cookie_that_cannot_be_a_session_is_none(client: Client) -> None:
+def test_invalid_session_cookie_is_ignored(client: Client) -> None:
     client.raise_request_exception = False
     for value in ("a\0b", "x" * 4000):
         client.cookies["sessionid"] = value
@@ -271,7 +271,9 @@ def test_a_cookie_that_cannot_be_a_session_is_none(client: Client) -> None:
     ],
     ids=lambda line: line[:40],
 )
-def test_no_import_of_judgements_is_a_fault(client: Client, administrator: User, line: str) -> None:
+def test_no_judgement_file_causes_a_server_error(
+    client: Client, administrator: User, line: str
+) -> None:
     client.raise_request_exception = False
     client.force_login(administrator)
     for name in ("judged.jsonl", "judged.csv", "judged.tsv"):
@@ -283,9 +285,7 @@ def test_no_import_of_judgements_is_a_fault(client: Client, administrator: User,
         assert response.status_code < 500
 
 
-def test_no_form_of_the_admin_is_a_fault_when_empty_or_odd(
-    client: Client, administrator: User
-) -> None:
+def test_no_form_of_the_admin_causes_a_server_error(client: Client, administrator: User) -> None:
     client.raise_request_exception = False
     client.force_login(administrator)
     found = []

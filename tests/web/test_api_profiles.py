@@ -78,7 +78,9 @@ class TestDrafts:
             ({"fingerprint": "0" * 64, "depth": 50}, "edited since"),
         ],
     )
-    def test_what_is_wrong_is_said(self, api: APIClient, data: dict[str, Any], said: str) -> None:
+    def test_invalid_draft_names_the_error(
+        self, api: APIClient, data: dict[str, Any], said: str
+    ) -> None:
         draft = draft_with()
         done = api.patch(f"{V1}/profiles/default@{draft.version}/", data, format="json")
         assert done.status_code in (400, 409)
@@ -141,7 +143,7 @@ class TestRuns:
         assert done["baseline"] == {"name": "default", "version": 4}
         assert api.get(f"{V1}/runs/").json()["total"] == 2
 
-    def test_what_the_reader_may_not_see_is_not_named(
+    def test_runs_do_not_name_unreadable_documents(
         self, api: APIClient, documents: dict[str, Document], administrator: User
     ) -> None:
         judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
@@ -154,7 +156,7 @@ class TestRuns:
 
 
 class TestGolden:
-    def test_queries_are_made_edited_and_kept_once_judged(
+    def test_judged_golden_query_cannot_be_deleted(
         self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         first = str(documents["ferry"].public_id)
@@ -174,7 +176,7 @@ class TestGolden:
         Judgement.objects.filter(query__public_id=made.json()["id"]).delete()
         assert api.delete(address).status_code == 204
 
-    def test_what_may_not_be_seen_is_not_judged_nor_named(
+    def test_golden_queries_neither_judge_nor_name_unreadable_documents(
         self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         tides = str(documents["tides"].public_id)
@@ -185,7 +187,9 @@ class TestGolden:
         shown = api.get(f"{V1}/golden-queries/{made['id']}/").json()
         assert (shown["text"], shown["must_be_first"]) == ("High water?", None)
 
-    def test_files_go_out_and_in(self, api: APIClient, documents: dict[str, Document]) -> None:
+    def test_judgement_files_are_exported_and_imported(
+        self, api: APIClient, documents: dict[str, Document]
+    ) -> None:
         response = api.get(f"{V1}/judgements/export/", {"to": "beir"})
         assert response.headers["Content-Disposition"] == 'attachment; filename="beir.zip"'
         GoldenQuery.objects.all().delete()

@@ -119,7 +119,7 @@ def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
             assert content["schema"] == {"$ref": "#/components/schemas/Error"}
 
 
-def test_it_is_made_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
+def test_schema_is_generated_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
     first = api.get("/api/schema/?format=json")
     with mock.patch.object(SchemaGenerator, "get_schema", side_effect=AssertionError):
         assert edit.get("/api/schema/?format=json&lang=de").content == first.content
@@ -136,7 +136,7 @@ def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
     assert "validatorUrl: null" in Path("static/search/api_docs.js").read_text()
 
 
-def test_bodies_that_refuse_unknown_fields_say_so(schema: dict[str, Any]) -> None:
+def test_schema_marks_bodies_that_refuse_unknown_fields(schema: dict[str, Any]) -> None:
     components = schema["components"]["schemas"]
 
     for name in ("CredentialsRequest", "SearchParametersRequest", "PatchedPinRequest"):
@@ -252,7 +252,7 @@ def document(administrator: User) -> Document:
     return document
 
 
-def test_every_command_is_understood(
+def test_every_example_command_is_understood(
     api: APIClient, administrator: User, document: Document, settings: Any
 ) -> None:
     settings.URL_IMPORT = True

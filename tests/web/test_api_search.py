@@ -61,7 +61,7 @@ def library(handbook: Collection, db: None) -> Collection:
     return Collection.objects.get(pk=handbook.pk)
 
 
-def test_names_everything_that_shaped_the_ranking(ask: Ask) -> None:
+def test_response_names_everything_that_shaped_the_ranking(ask: Ask) -> None:
     body = ask(q="sourdough bread")
 
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
@@ -76,7 +76,7 @@ def test_names_everything_that_shaped_the_ranking(ask: Ask) -> None:
     assert "terms" not in body
 
 
-def test_times_are_for_staff(api: APIClient, administrator: User) -> None:
+def test_timing_is_shown_to_staff_only(api: APIClient, administrator: User) -> None:
     """The time of the embedding would tell whether somebody has asked the same question."""
     question = {"q": "sourdough bread"}
     assert api.get("/api/v1/search/", question).json()["timing_ms"] == {}
@@ -115,7 +115,7 @@ def value_of(tree: dict[str, Any]) -> float:
 LIKENESS = "similarity to the first results"
 
 
-def test_contributions_and_adjustments_make_the_score(ask: Ask) -> None:
+def test_contributions_and_adjustments_add_up_to_the_score(ask: Ask) -> None:
     for result in ask(q="sourdough bread")["results"]:
         assert recomputed_json(result) == pytest.approx(result["score"])
         assert [each["label"] for each in result["adjustments"]] == [LIKENESS]
@@ -136,7 +136,7 @@ def test_contributions_and_adjustments_make_the_score(ask: Ask) -> None:
     assert all(term["chunks"] == 2 and term["idf"] > 0 for term in body["terms"])
 
 
-def test_what_the_caller_names_replaces_the_profile_s(ask: Ask) -> None:
+def test_parameters_of_the_caller_replace_those_of_the_profile(ask: Ask) -> None:
     body = ask(q="sourdough bread", weights="keyword:0.75, title:0.25")
 
     assert body["weights"] == NOTHING | {"keyword": 0.75, "title": 0.25}
@@ -164,7 +164,9 @@ def test_what_the_caller_names_replaces_the_profile_s(ask: Ask) -> None:
     ],
     ids=str,
 )
-def test_filters_narrow(ask: Ask, filters: dict[str, Any], titles: tuple[str, ...]) -> None:
+def test_filters_narrow_the_results(
+    ask: Ask, filters: dict[str, Any], titles: tuple[str, ...]
+) -> None:
     body = ask(q="sourdough bread", **filters)
 
     assert {result["document"]["title"] for result in body["results"]} == set(titles)
@@ -173,7 +175,7 @@ def test_filters_narrow(ask: Ask, filters: dict[str, Any], titles: tuple[str, ..
     assert body["notes"] == (missing if filters == {"collection": "no-such"} else [])
 
 
-def test_pages_tile_the_ranking(ask: Ask) -> None:
+def test_pages_cover_the_ranking_without_overlap(ask: Ask) -> None:
     whole = ask(q="bread", page_size=50)["results"]
     paged = [ask(q="bread", page_size=1, page=page) for page in (1, 2, 3, 4)]
 
@@ -215,7 +217,7 @@ def test_a_wrong_parameter_is_named(api: APIClient, parameters: dict[str, Any], 
     assert set(body["details"]) == {field}
 
 
-def test_too_long_a_question_says_so_and_a_site_may_refuse_shorter_ones(
+def test_too_long_a_question_is_refused_by_a_configurable_limit(
     api: APIClient, settings: Any
 ) -> None:
     response = api.get(SEARCH, {"q": "word " * 800 + "x"})
@@ -258,7 +260,7 @@ def test_without_an_active_profile_the_service_is_unavailable(api: APIClient) ->
     assert response.json()["code"] == "no_active_profile"
 
 
-def test_costs_three_queries_and_one_to_record_it(
+def test_search_costs_three_queries_and_one_to_record_it(
     api: APIClient, ask: Ask, django_assert_num_queries: Any
 ) -> None:
     ask(q="sourdough bread")  # reads the configuration, which is then kept
@@ -280,7 +282,7 @@ def test_profiles_are_listed_with_their_weights(api: APIClient) -> None:
     assert api.get("/api/v1/profiles/default@4/").json() == by_name["default"]
 
 
-def test_drafts_are_for_staff_alone(api: APIClient, administrator: User, reader: User) -> None:
+def test_drafts_are_for_staff_only(api: APIClient, administrator: User, reader: User) -> None:
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     draft = drafts.draft_from(active, acting_user=None)
     address = f"/api/v1/profiles/{draft.name}@{draft.version}/"

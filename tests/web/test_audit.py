@@ -33,7 +33,7 @@ def noted(kind: Kind) -> list[Event]:
 
 
 class TestSigningIn:
-    def test_is_noted_with_the_address(self, reader: User) -> None:
+    def test_sign_in_is_recorded_with_its_address(self, reader: User) -> None:
         client = Client(REMOTE_ADDR="203.0.113.9")
         client.post("/login/", RIGHT)
         client.post("/logout/")
@@ -42,7 +42,7 @@ class TestSigningIn:
         assert (came.user, came.username, came.address) == (reader, "reader", "203.0.113.9")
         assert went.username == "reader"
 
-    def test_a_failure_is_noted_without_what_was_typed(self, reader: User) -> None:
+    def test_failed_sign_in_is_recorded_without_the_input(self, reader: User) -> None:
         Client().post("/login/", {**RIGHT, "password": "hunter2"})
         Client().post("/login/", {"username": "my-password-77", "password": ""})
         Client().post("/login/", {"username": "my-password-77", "password": "x"})
@@ -52,7 +52,7 @@ class TestSigningIn:
         assert "hunter2" not in stored
         assert "my-password-77" not in stored
 
-    def test_a_lock_is_noted(self, reader: User, settings: Any) -> None:
+    def test_lock_is_recorded(self, reader: User, settings: Any) -> None:
         settings.AXES_FAILURE_LIMIT = 2
         for _ in range(2):
             Client().post("/login/", {**RIGHT, "password": "guessed"})
@@ -67,7 +67,7 @@ class TestSigningIn:
 
 
 class TestRights:
-    def test_of_a_user(self, desk: Client, reader: User) -> None:
+    def test_changed_rights_of_a_user_are_recorded(self, desk: Client, reader: User) -> None:
         group = Group.objects.create(name="insiders")
         client, address = desk, f"/admin/accounts/user/{reader.pk}/change/"
         data = form_data(client.get(address), "user_form")
@@ -78,7 +78,7 @@ class TestRights:
         assert [event.subject for event in events] == ["reader", "reader"]
         assert [event.details for event in events] == [{"is_staff": True}, {"add": ["insiders"]}]
 
-    def test_a_password_and_tokens_without_them(self, reader: User) -> None:
+    def test_passwords_and_tokens_are_recorded_without_secrets(self, reader: User) -> None:
         _, token = tokens.make(reader, name="Robot", scopes=["read"])
         reader.set_password("another-long-one-77")
         reader.save()
@@ -90,7 +90,7 @@ class TestRights:
         assert token not in stored
         assert reader.password not in stored
 
-    def test_a_deleted_group(self, desk: Client) -> None:
+    def test_deleted_group_is_recorded(self, desk: Client) -> None:
         group = Group.objects.create(name="insiders")
         desk.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
         [event] = noted(Kind.DELETED)
@@ -104,7 +104,7 @@ class TestRights:
 
 
 class TestExports:
-    def test_of_a_collection_and_of_ones_own_data(self, desk: Client) -> None:
+    def test_exports_of_a_collection_and_own_data_are_recorded(self, desk: Client) -> None:
         make_collection("Handbook")
         b"".join(desk.get("/api/v1/collections/handbook/export/").streaming_content)  # type: ignore[arg-type]
         desk.get("/me/export/")
@@ -112,7 +112,7 @@ class TestExports:
 
 
 class TestTheTrail:
-    def test_superusers_read_and_export_it_with_the_admins_log(self, desk: Client) -> None:
+    def test_superusers_read_and_export_the_audit_trail(self, desk: Client) -> None:
         desk.post("/admin/auth/group/add/", {"name": "crew"})
         page = desk.get(EVENTS).content.decode()
         assert "Export all as JSON lines" in page
@@ -125,7 +125,7 @@ class TestTheTrail:
         assert ("added", "crew", "administrator") in found
         assert ("exported", "audit trail", "administrator") in found
 
-    def test_nobody_else_reads_it_and_nobody_changes_it(self, desk: Client) -> None:
+    def test_audit_trail_is_read_by_superusers_only_and_never_changed(self, desk: Client) -> None:
         client = signed_in(staff("looker", "view_event", "delete_event"))
         assert client.get(EVENTS).status_code == 403
         assert client.get(f"{EVENTS}export/").status_code == 403
@@ -138,7 +138,7 @@ class TestTheTrail:
         )
         assert Event.objects.filter(pk=event.pk).exists()
 
-    def test_it_has_the_histories_of_profiles_and_gaps(self, administrator: User) -> None:
+    def test_audit_trail_includes_histories_of_profiles_and_gaps(self, administrator: User) -> None:
         profile = SearchProfile.objects.first()
         ProfileChange.objects.create(
             profile=profile, action="published", user=administrator, reason="Better."
@@ -156,7 +156,7 @@ class TestTheTrail:
         assert rows["gap_closed"]["subject"] == f"gap {gap.pk}"
         assert "canary" not in text
 
-    def test_it_is_forgotten_in_time(self, settings: Any) -> None:
+    def test_old_audit_events_are_deleted(self, settings: Any) -> None:
         settings.AUDIT_DAYS = 30
         now = timezone.now()
         for days in (29, 31):

@@ -34,7 +34,7 @@ def actions(row: Collection) -> list[int]:
     return [entry.action_flag for entry in entries]
 
 
-def test_one_is_made_changed_and_put_in_the_bin(api: APIClient, librarian: User) -> None:
+def test_collection_is_created_changed_and_deleted(api: APIClient, librarian: User) -> None:
     made = api.post(
         COLLECTIONS,
         {
@@ -83,7 +83,7 @@ def test_one_is_made_changed_and_put_in_the_bin(api: APIClient, librarian: User)
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_the_admin_refuses_is_refused(
+def test_api_refuses_the_same_collections_as_the_admin(
     api: APIClient, librarian: User, fields: dict[str, Any], named: str, words: str
 ) -> None:
     make_collection("Shelf")
@@ -96,7 +96,7 @@ def test_what_the_admin_refuses_is_refused(
     assert Collection.objects.count() == 1
 
 
-def test_a_change_is_checked_with_what_stays(api: APIClient, librarian: User) -> None:
+def test_partial_change_is_validated_with_the_other_fields(api: APIClient, librarian: User) -> None:
     make_collection("Shelf", chunk_tokens=200, overlap_tokens=90)
     address = f"{COLLECTIONS}shelf/"
 
@@ -116,7 +116,7 @@ def test_a_change_is_checked_with_what_stays(api: APIClient, librarian: User) ->
         ("who only deletes", [403, 403, 403]),  # it holds a document
     ],
 )
-def test_each_act_needs_its_permission(api: APIClient, who: str, expected: list[int]) -> None:
+def test_each_action_needs_its_permission(api: APIClient, who: str, expected: list[int]) -> None:
     make_document(make_collection("Shelf"), "# Tides\n\nHigh water.\n")
     users = {
         "anonymous": lambda: None,
@@ -137,14 +137,14 @@ def test_each_act_needs_its_permission(api: APIClient, who: str, expected: list[
     assert Collection.objects.undeleted().count() == 1
 
 
-def test_an_empty_one_goes_without_the_right_to_delete_documents(api: APIClient) -> None:
+def test_empty_collection_is_deleted_without_the_right_to_delete_documents(api: APIClient) -> None:
     make_collection("Shelf")
     api.force_authenticate(staff("deleter", "delete_collection", is_staff=False))
 
     assert api.delete(f"{COLLECTIONS}shelf/").status_code == 204
 
 
-def test_groups_are_told_to_those_who_see_them_in_the_admin(
+def test_groups_are_shown_to_staff_who_see_them_in_the_admin(
     api: APIClient, member: User, django_assert_num_queries: Any
 ) -> None:
     for number in range(3):
@@ -261,7 +261,7 @@ class TestIdentifierPatterns:
         assert pattern.examples == ["TCK-100", "TCK-23456"]
         assert "after they are reprocessed" in said(response)
 
-    def test_it_is_tried_before_it_is_saved(self, desk: Client) -> None:
+    def test_pattern_can_be_tried_before_saving(self, desk: Client) -> None:
         data = {**self.data(), "question": "Is TCK-4711 done?"}
         shown = desk.post(f"{PATTERNS}try/", data).content.decode()
         assert "tck4711" in shown

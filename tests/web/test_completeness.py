@@ -51,7 +51,7 @@ def test_the_admin_lists_filters_and_sorts_what_is_missing(desk: Client, report:
     assert SENTENCE in desk.get(f"{LIST}{report.pk}/change/").content.decode()
 
 
-def test_what_an_earlier_release_read_is_unknown(desk: Client, report: Document) -> None:
+def test_completeness_of_an_earlier_release_is_unknown(desk: Client, report: Document) -> None:
     DocumentVersion.objects.filter(pk=report.current_id).update(completeness=None)
     assert rows(desk, "state=unknown") == ["Report"]
     assert rows(desk, "state=incomplete") == []
@@ -59,7 +59,7 @@ def test_what_an_earlier_release_read_is_unknown(desk: Client, report: Document)
     assert NOTE not in desk.get("/", {"q": "fulcrum"}).content.decode()
 
 
-def test_programs_read_the_figures(edit: APIClient, report: Document) -> None:
+def test_api_returns_the_completeness_figures(edit: APIClient, report: Document) -> None:
     shown = edit.get(f"{API}{report.public_id}/").json()
     counts = shown["completeness"]
     assert counts == shown["versions"][0]["completeness"]
@@ -73,7 +73,9 @@ def test_programs_read_the_figures(edit: APIClient, report: Document) -> None:
     assert [[row["title"] for row in each] for each in lists] == [["Report"], ["Whole"]]
 
 
-def test_results_and_answers_say_it_once(client: Client, api: APIClient, report: Document) -> None:
+def test_results_and_answers_show_the_note_once(
+    client: Client, api: APIClient, report: Document
+) -> None:
     page = client.get("/", {"q": "fulcrum"}).content.decode()
     assert page.count(NOTE) == 1
     (result, *_) = api.get("/api/v1/search/", {"q": "fulcrum"}).json()["results"]
@@ -101,7 +103,9 @@ def test_lists_ask_no_more_for_incomplete_documents(
 
 
 @pytest.mark.usefixtures("no_worker")
-def test_an_import_counts_and_names_them(tmp_path: Path, desk: Client, edit: APIClient) -> None:
+def test_import_counts_and_names_incomplete_documents(
+    tmp_path: Path, desk: Client, edit: APIClient
+) -> None:
     (tmp_path / "report.pdf").write_bytes(make_pages("tmt"))
     (tmp_path / "whole.md").write_text("# Whole\n\nAll of it.\n")
     out = StringIO()
@@ -114,7 +118,7 @@ def test_an_import_counts_and_names_them(tmp_path: Path, desk: Client, edit: API
     assert "Incomplete: 2 of 3 pages are searchable" in page
 
 
-def test_parts_that_are_refused_later_count_as_well(
+def test_members_refused_later_count_as_lost(
     handbook: Collection, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MAX_UPLOAD_BYTES = 2000
@@ -126,7 +130,7 @@ def test_parts_that_are_refused_later_count_as_well(
     )
 
 
-def test_the_doctor_finds_what_is_ready_and_not_embedded(report: Document) -> None:
+def test_doctor_finds_ready_documents_without_vectors(report: Document) -> None:
     (found,) = PROBES["documents"].run()
     assert (found.state, "of 1 something" in found.text) == (State.OK, True)
     ChunkEmbedding.objects.filter(chunk__document=report).delete()
@@ -146,7 +150,7 @@ def test_the_doctor_finds_what_is_ready_and_not_embedded(report: Document) -> No
         (3, [(Why.BLANK, [2])], "2 of 3 pages are searchable; 1 page: empty (2)."),
     ],
 )  # fmt: skip
-def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
+def test_summary_names_the_gaps(total: int, gaps: list[Any], sentence: str) -> None:
     counts = Completeness(Unit.PAGE, total)
     for why, places in gaps:
         counts.add(Unit.PAGE, why, places)
@@ -155,7 +159,7 @@ def test_the_words(total: int, gaps: list[Any], sentence: str) -> None:
     assert Completeness.from_json(counts.as_json()) == counts
 
 
-def test_what_has_no_units_is_named_by_what_is_lost() -> None:
+def test_summary_without_units_names_the_lost_parts() -> None:
     counts = Completeness()
     assert completeness.summary(counts.as_json()) == "All of it is searchable."
     counts.add(Unit.FILE, Why.CUT_OFF, ["end\0\u202e"])

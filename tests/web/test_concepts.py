@@ -61,7 +61,9 @@ class TestPage:
         assert "harbour" not in html
         assert "No concept contains “xyz”" in html_of(client, "/concepts/", q="xyz")
 
-    def test_documents_about_one_are_the_readers_own(self, client: Client, member: User) -> None:
+    def test_documents_about_a_concept_are_readable_ones_only(
+        self, client: Client, member: User
+    ) -> None:
         html = html_of(client, "/concepts/", about="cool tower")
         assert "Documents about “cooling tower”" in html
         assert ">North</a>" in html
@@ -71,12 +73,14 @@ class TestPage:
         client.force_login(member)
         assert ">Secret</a>" in html_of(client, "/concepts/", about="cool tower")
 
-    def test_a_hidden_concept_is_as_missing_as_one_that_is_not_there(self, client: Client) -> None:
+    def test_hidden_concept_is_not_found(self, client: Client) -> None:
         hidden = client.get("/concepts/", {"about": "zanzibar"})
         assert hidden.status_code == client.get("/concepts/", {"about": "nothing"}).status_code
         assert hidden.status_code == 404
 
-    def test_the_bin_has_none(self, client: Client, library: SimpleNamespace) -> None:
+    def test_deleted_documents_have_no_concepts(
+        self, client: Client, library: SimpleNamespace
+    ) -> None:
         deletion.delete([library.north], acting_user=None)
         assert ">North</a>" not in html_of(client, "/concepts/", about="cool tower")
         assert "harbour" not in html_of(client, "/concepts/")
@@ -95,12 +99,12 @@ class TestPage:
 
 
 class TestFacet:
-    def test_offers_the_concepts_that_results_share(self, client: Client) -> None:
+    def test_concept_facet_offers_common_concepts_of_the_results(self, client: Client) -> None:
         html = html_of(client, "/", q="tower")
         assert re.search(r"concept=cool\+tower\">cooling tower <small>2<", html)
         assert "zanzibar" not in html
 
-    def test_narrows_to_documents_that_have_it_and_can_be_unset(self, client: Client) -> None:
+    def test_concept_facet_narrows_and_can_be_removed(self, client: Client) -> None:
         html = html_of(client, "/", q="tower", concept="cool tower")
         assert set(re.findall(r'class="result-link"[^>]*>([^<]*)<', html)) == {"North", "South"}
         assert 'name="concept" value="cool tower" checked> <span>cooling tower</span>' in html
@@ -110,7 +114,7 @@ class TestFacet:
 
 
 class TestApi:
-    def test_lists_them_with_counts(self, client: Client) -> None:
+    def test_api_lists_concepts_with_counts(self, client: Client) -> None:
         body = client.get("/api/v1/concepts/", {"q": "cooling"}).json()
         (row,) = [each for each in body["results"] if each["key"] == "cool tower"]
         assert row == {
@@ -120,7 +124,9 @@ class TestApi:
             "occurrences": 4,
         }
 
-    def test_of_one_document(self, client: Client, library: SimpleNamespace) -> None:
+    def test_api_lists_concepts_of_one_document(
+        self, client: Client, library: SimpleNamespace
+    ) -> None:
         found = client.get("/api/v1/concepts/", {"document": str(library.secret.public_id)}).json()
         assert found["results"] == []
         found = client.get("/api/v1/concepts/", {"document": str(library.cats.public_id)}).json()
@@ -136,7 +142,7 @@ class TestApi:
             assert (row["documents"], row["occurrences"]) == (2, 4)
             assert "desert" not in {each["key"] for each in rows}
 
-    def test_documents_and_searches_take_it(self, client: Client) -> None:
+    def test_documents_and_searches_are_filtered_by_concept(self, client: Client) -> None:
         body = client.get("/api/v1/documents/", {"concept": "cool tower"}).json()
         assert {each["title"] for each in body["results"]} == {"North", "South"}
 

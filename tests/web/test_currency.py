@@ -62,7 +62,7 @@ def titles(api: APIClient, **more: Any) -> list[str]:
     return [row["document"]["title"] for row in found(api, **more)]
 
 
-def test_the_older_one_ranks_below_and_says_so_everywhere(
+def test_superseded_document_ranks_below_and_is_marked_everywhere(
     client: Client, api: APIClient, old: Document, new: Document
 ) -> None:
     assert titles(api) == ["Travel policy", "Travel rules"]
@@ -100,7 +100,9 @@ def ask(question: str = "What is the allowance?", **more: Any) -> AnswerRequest:
     )
 
 
-def test_no_answer_quotes_it_in_silence(api: APIClient, old: Document, new: Document) -> None:
+def test_answer_marks_quotes_of_a_superseded_document(
+    api: APIClient, old: Document, new: Document
+) -> None:
     declare(new, acting_user=None, supersedes=[old])
     answer = answering.answer(ask())
     (number,) = [each.number for each in answer.context.passages if each.document == old.pk]
@@ -123,7 +125,7 @@ def test_no_answer_quotes_it_in_silence(api: APIClient, old: Document, new: Docu
     assert source["currency"]["label"] == SAID
 
 
-def test_an_answer_of_before_says_it_when_it_is_read_again(
+def test_stored_answer_shows_that_its_source_was_superseded(
     client: Client, api: APIClient, reader: User, old: Document, new: Document
 ) -> None:
     api.force_authenticate(reader)
@@ -145,7 +147,7 @@ def test_an_answer_of_before_says_it_when_it_is_read_again(
         ({"valid_from": TODAY, "valid_until": TODAY}, ""),
     ],
 )
-def test_days_of_validity(
+def test_validity_dates_decide_the_state(
     client: Client, api: APIClient, old: Document, days: dict[str, date], label: str
 ) -> None:
     declare(old, acting_user=None, **days)
@@ -154,7 +156,7 @@ def test_days_of_validity(
     assert titles(api, current="true") == ([] if label else ["Travel policy"])
 
 
-def test_a_filter_leaves_them_out(
+def test_filter_leaves_out_superseded_documents(
     client: Client, api: APIClient, old: Document, new: Document
 ) -> None:
     assert "Current documents only" not in client.get("/?q=fulcrum").content.decode()
@@ -170,7 +172,7 @@ def test_a_filter_leaves_them_out(
     assert "Travel policy" not in listed
 
 
-def test_a_successor_counts_while_it_is_in_force(
+def test_successor_counts_only_while_it_is_valid(
     handbook: Collection, old: Document, new: Document
 ) -> None:
     def state() -> CurrencyState:
@@ -193,7 +195,7 @@ def test_a_successor_counts_while_it_is_in_force(
     assert new.superseded_by_id is None
 
 
-def test_what_an_erased_edition_superseded_is_not_current_again(
+def test_document_superseded_by_an_erased_edition_stays_superseded(
     handbook: Collection, old: Document, new: Document
 ) -> None:
     newest = make_document(handbook, "# Travel law\n\nNobody travels any more, alas.\n")
@@ -204,7 +206,7 @@ def test_what_an_erased_edition_superseded_is_not_current_again(
     assert currency.currency_of(old, None).successor == str(newest.public_id)
 
 
-def test_what_its_editor_does_not_see_stays_superseded(
+def test_edit_keeps_superseded_documents_hidden_from_the_editor(
     desk: Client, edit: APIClient, old: Document, new: Document
 ) -> None:
     hidden = make_document(make_collection("Cabin", visibility=Visibility.GROUPS), "# Treasure\n")
@@ -241,7 +243,7 @@ def test_circles_and_second_successors_are_refused(
     assert old.superseded_by_id is None
 
 
-def test_a_hidden_successor_has_no_name(
+def test_hidden_successor_is_not_named(
     client: Client, api: APIClient, edit: APIClient, old: Document
 ) -> None:
     cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
@@ -266,7 +268,7 @@ def test_a_hidden_successor_has_no_name(
     assert str(hidden.public_id) not in archive.read("documents.jsonl").decode()
 
 
-def test_a_site_without_any_pays_nothing(
+def test_site_without_superseded_documents_makes_no_extra_query(
     client: Client, edit: APIClient, old: Document, new: Document
 ) -> None:
     addresses = ("/?q=fulcrum", f"{SEARCH}?q=fulcrum", API, old.get_absolute_url())
@@ -286,7 +288,7 @@ def test_a_site_without_any_pays_nothing(
     assert [after - each for after, each in zip(asked(), before, strict=True)] == [2, 2, 2, 2]
 
 
-def test_programs_state_it(edit: APIClient, old: Document) -> None:
+def test_api_sets_and_returns_the_currency(edit: APIClient, old: Document) -> None:
     person = User.objects.create_user("ann", email="ann@example.org")
     upload = {
         "collection": "handbook", "file": io.BytesIO(NEW.encode()), "valid_from": "2026-01-01",
@@ -312,7 +314,7 @@ def test_programs_state_it(edit: APIClient, old: Document) -> None:
     assert edit.get(address).json()["owner"] is None
 
 
-def test_a_process_that_has_not_searched_tells_the_others(
+def test_change_by_an_idle_process_reaches_the_others(
     handbook: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a worker that reads the first dated file: what it loads then has seen the change."""

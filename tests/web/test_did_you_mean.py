@@ -42,7 +42,7 @@ def spelling(tree: Any) -> Any:
 
 @pytest.mark.parametrize("htmx", [False, True], ids=["whole page", "fragment"])
 class TestPage:
-    def test_did_you_mean(self, client: Client, htmx: bool) -> None:
+    def test_page_suggests_a_correction(self, client: Client, htmx: bool) -> None:
         shown = spelling(page(client, "gripper forwwaad", htmx=htmx))
         assert " ".join(shown.text_content().split()) == "Did you mean gripper forward?"
         again = html.fromstring(client.get(shown.xpath(".//a")[0].get("href")).content.decode())
@@ -51,7 +51,9 @@ class TestPage:
         assert spelling(again) is None
 
     @pytest.mark.parametrize("known", ["", "gripper "])
-    def test_corrected_and_insisted(self, client: Client, htmx: bool, known: str) -> None:
+    def test_corrected_page_links_to_the_original_query(
+        self, client: Client, htmx: bool, known: str
+    ) -> None:
         tree = page(client, f"{known}kynematics", htmx=htmx)
         shown = spelling(tree)
         assert shown.get("role") == "status"
@@ -64,7 +66,7 @@ class TestPage:
         assert spelling(insisted).text_content().split()[:3] == ["Did", "you", "mean"]
         assert "exact" not in spelling(insisted).xpath(".//a")[0].get("href")
 
-    def test_what_was_typed_is_escaped(self, client: Client, htmx: bool) -> None:
+    def test_typed_text_is_escaped(self, client: Client, htmx: bool) -> None:
         tree = page(client, "<script>alert(1)</script> kynematics gripper", htmx=htmx)
         assert not [one for one in tree.xpath("//script") if one.text]
         assert "<script>alert(1)</script>" in spelling(tree).text_content()
@@ -81,7 +83,7 @@ class TestPage:
     ],
     ids=["did you mean", "partly known", "corrected", "exact", "all known"],
 )
-def test_the_api_says_what_was_corrected(
+def test_api_returns_the_correction(
     api: APIClient, asked: dict[str, str], expected: tuple[object, ...]
 ) -> None:
     answer = api.get("/api/v1/search/", {"profile": PROFILE, **asked}).json()

@@ -49,7 +49,7 @@ def found(viewer: Any) -> list[str]:
     return [each.title for each in pipeline.search("mutiny bells", viewer=viewer).results]
 
 
-def test_only_its_readers_find_it_and_nothing_else_changes(
+def test_restricted_document_is_found_by_its_readers_only(
     shelf: Collection, member: User, reader: User, administrator: User
 ) -> None:
     found(reader)  # settings are read once
@@ -69,7 +69,9 @@ def test_only_its_readers_find_it_and_nothing_else_changes(
     assert later.document == log
 
 
-def test_it_keeps_its_readers(log: Document, member: User, administrator: User) -> None:
+def test_restricted_document_keeps_its_readers(
+    log: Document, member: User, administrator: User
+) -> None:
     services.replace(log, io.BytesIO(b"# The log\n\nBells."), file_name="l.md", acting_user=None)
     processing_steps.advance(Document.objects.get(pk=log.pk).latest_id or 0)
     closed = make_collection("Closed", visibility="groups", groups=["officers"])
@@ -83,7 +85,7 @@ def test_it_keeps_its_readers(log: Document, member: User, administrator: User) 
     assert found(administrator)[0] == "The log"
 
 
-def test_what_is_being_processed_is_processed_again_for_the_new_readers(
+def test_restricting_a_document_in_progress_restarts_its_processing(
     shelf: Collection, member: User, reader: User
 ) -> None:
     file = io.BytesIO()
@@ -102,7 +104,7 @@ def test_what_is_being_processed_is_processed_again_for_the_new_readers(
     assert "part of another" in done.refused[0]
 
 
-def test_exports_have_what_their_reader_may_read(
+def test_exports_contain_readable_documents_only(
     log: Document, shelf: Collection, member: User, reader: User, tmp_path: Path
 ) -> None:
     assert LOG.encode() not in b"".join(writing.streamed(shelf, reader))  # stored, not packed
@@ -113,7 +115,7 @@ def test_exports_have_what_their_reader_may_read(
     assert Readers.of(Document.objects.get(public_id=public_id)) == readers
 
 
-def test_the_api_sets_them_for_whoever_stays_among_them(log: Document, shelf: Collection) -> None:
+def test_api_sets_readers_that_include_the_caller(log: Document, shelf: Collection) -> None:
     client = signed_in(staff("clerk", "change_document", "add_document", groups=("insiders",)))
     address = f"/api/v1/documents/{log.public_id}/"
 
@@ -134,7 +136,7 @@ def test_the_api_sets_them_for_whoever_stays_among_them(log: Document, shelf: Co
     assert made == {"groups": [], "people": ["clerk"]}
 
 
-def test_the_admin_sets_and_shows_them(log: Document, member: User) -> None:
+def test_admin_sets_and_shows_the_readers(log: Document, member: User) -> None:
     clerk = staff("clerk", "change_document", "view_document", groups=("insiders",))
     client, pages = signed_in(clerk), "/admin/ingestion/document/"
     form = form_data(client.get(f"{pages}{log.pk}/change/"), "document_form")

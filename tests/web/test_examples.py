@@ -165,7 +165,7 @@ def test_a_folder_of_a_mailbox_is_mirrored(
         server.shutdown()
 
 
-def test_programs_of_others_search(site: str) -> None:
+def test_example_retrievers_search(site: str) -> None:
     """A retriever of LangChain's, and a tool as Open WebUI loads it, with a token and without."""
     make_document(Collection.objects.get(), CONNECTIONS)
     token = os.environ["STEELYARD_TOKEN"]

@@ -68,7 +68,9 @@ def test_other_editions_are_named_under_the_best_one(client: Client) -> None:
     assert {"Rules of the founder", "Shift manual"} <= set(re.split(r" ?[,:] ", also))
 
 
-def test_the_way_to_all_passages_of_a_document(client: Client, repeats: SimpleNamespace) -> None:
+def test_result_links_to_all_passages_of_its_document(
+    client: Client, repeats: SimpleNamespace
+) -> None:
     address = re.search(r'href="(/\?q=[^"]*&amp;document=[^"]+)"', ask(client))
     assert address is not None
     html = client.get(address[1].replace("&amp;", "&")).content.decode()
@@ -79,7 +81,7 @@ def test_the_way_to_all_passages_of_a_document(client: Client, repeats: SimpleNa
     assert "Results are grouped by document" not in html
 
 
-def test_the_ways_to_every_passage_and_back(client: Client) -> None:
+def test_passage_list_links_to_every_passage_and_back(client: Client) -> None:
     together = ask(client)
     apart = ask(client, group="false")
 
@@ -96,7 +98,7 @@ def test_the_ways_to_every_passage_and_back(client: Client) -> None:
 # --- the API -----------------------------------------------------------------------------------
 
 
-def test_the_api_folds_and_counts(api: APIClient, repeats: SimpleNamespace) -> None:
+def test_api_groups_and_counts_results(api: APIClient, repeats: SimpleNamespace) -> None:
     body = api.get(SEARCH, {"q": QUESTION}).json()
 
     assert (body["grouped"], body["total"], len(body["results"])) == (True, 3, 3)
@@ -121,7 +123,7 @@ def test_the_api_folds_and_counts(api: APIClient, repeats: SimpleNamespace) -> N
     assert len(ranks) == len(set(ranks)) == 8
 
 
-def test_folded_passages_are_what_their_fields_say(rf: RequestFactory) -> None:
+def test_grouped_passages_match_their_declared_fields(rf: RequestFactory) -> None:
     fields = FoldedSerializer(context={"request": rf.get("/")})
     found = search(QUESTION, viewer=None).results
     passages = [each for result in found for each in (*result.folded, *result.copies)]

@@ -54,7 +54,9 @@ class TestIdempotencyKeys:
         assert send(edit, file=file(), title="Tides").status_code == 200
 
     @pytest.mark.parametrize("kind", ["version", "import"])
-    def test_it_holds_for_every_upload(self, edit: APIClient, shelf: Collection, kind: str) -> None:
+    def test_keys_work_for_every_upload_address(
+        self, edit: APIClient, shelf: Collection, kind: str
+    ) -> None:
         document = make_document(shelf, "# A\n\nOne.\n")
         address, fields = {
             "version": (f"{DOCUMENTS}{document.public_id}/versions/", {"file": file()}),
@@ -85,7 +87,7 @@ class TestIdempotencyKeys:
         ],
         ids=["bytes", "name", "title"],
     )
-    def test_another_request_with_it_is_refused(
+    def test_different_request_with_the_same_key_is_refused(
         self, edit: APIClient, change: dict[str, Any]
     ) -> None:
         send(edit, key="a-1", file=file(), title="Tides")
@@ -100,7 +102,7 @@ class TestIdempotencyKeys:
         assert other.status_code == 202
         assert Document.objects.count() == 2
 
-    def test_what_was_refused_may_be_tried_again(
+    def test_refused_request_can_be_repeated(
         self, edit: APIClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(*args: Any, **kwargs: Any) -> Any:
@@ -113,7 +115,7 @@ class TestIdempotencyKeys:
         assert send(edit, key="a-1", file=file()).status_code == 202
         assert IdempotencyKey.objects.count() == 1
 
-    def test_while_it_is_processed_a_repetition_conflicts(
+    def test_repetition_during_processing_is_a_conflict(
         self, edit: APIClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         receive = services.receive
@@ -129,7 +131,7 @@ class TestIdempotencyKeys:
         assert (inner[0].status_code, inner[0].json()["code"]) == (409, "conflict")
         assert Document.objects.count() == 1
 
-    def test_who_may_no_longer_upload_gets_no_receipt(self, api: APIClient) -> None:
+    def test_user_without_upload_right_gets_no_stored_receipt(self, api: APIClient) -> None:
         Collection.objects.update(visibility=Visibility.GROUPS)
         user = editor("editor")
         user.groups.add(Group.objects.create(name="insiders"))
@@ -143,12 +145,12 @@ class TestIdempotencyKeys:
         assert send(api, key="a-1", file=file()).status_code == 403
 
     @pytest.mark.parametrize("key", ["", "x" * 201, "kéy"], ids=["empty", "long", "accent"])
-    def test_a_key_that_is_none_is_refused(self, edit: APIClient, key: str) -> None:
+    def test_invalid_key_is_refused(self, edit: APIClient, key: str) -> None:
         refused = send(edit, key=key, file=file())
         assert (refused.status_code, list(refused.json()["details"])) == (400, ["Idempotency-Key"])
         assert not Document.objects.exists()
 
-    def test_after_a_day_it_is_free_again_and_swept(self, edit: APIClient) -> None:
+    def test_key_expires_after_a_day(self, edit: APIClient) -> None:
         send(edit, key="a-1", file=file())
         send(edit, key="a-2", file=file("b.md", b"# B\n\nTwo.\n"))
         old = IdempotencyKey.objects.get(key="a-2").created - timedelta(hours=24, minutes=1)
@@ -158,7 +160,7 @@ class TestIdempotencyKeys:
         tasks.sweep()
         assert list(IdempotencyKey.objects.values_list("key", flat=True)) == ["a-2"]
 
-    def test_one_whose_process_died_is_free_after_a_while(self, administrator: User) -> None:
+    def test_key_of_a_dead_process_is_freed(self, administrator: User) -> None:
         row = idempotency.begin(administrator, "a-1", "f")
         with pytest.raises(StateConflict):
             idempotency.begin(administrator, "a-1", "f")
@@ -168,7 +170,7 @@ class TestIdempotencyKeys:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_the_same_moment_one_claims_the_key() -> None:
+def test_one_of_simultaneous_requests_claims_the_key() -> None:
     user = User.objects.create_user("editor")
     barrier = Barrier(4)
 

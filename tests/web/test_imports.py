@@ -38,7 +38,7 @@ def start(api: APIClient, **fields: Any) -> Any:
     return api.post(IMPORTS, {"collection": "shelf", **fields}, format="multipart")
 
 
-def test_an_archive_is_imported_and_told_of(
+def test_archive_import_is_reported_by_the_api(
     edit: APIClient, shelf: Collection, django_assert_num_queries: Any
 ) -> None:
     answer = start(edit, archive=packed())
@@ -88,7 +88,7 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
         ({"kind": "archive", "origin": "x"}, "not a valid choice. Use one of: folder, "),
     ],
 )
-def test_what_cannot_be_imported_is_refused(
+def test_invalid_import_is_refused(
     fields: dict[str, str], message: str, edit: APIClient, shelf: Collection
 ) -> None:
     answer = edit.post(IMPORTS, {"collection": "shelf", **fields}, format="json")
@@ -97,7 +97,7 @@ def test_what_cannot_be_imported_is_refused(
     assert not Import.objects.exists()
 
 
-def test_imports_of_others_collections_are_as_if_not_there(edit: APIClient, api: APIClient) -> None:
+def test_imports_of_unreadable_collections_are_not_found(edit: APIClient, api: APIClient) -> None:
     hidden = make_collection("Hidden", visibility=Visibility.GROUPS, groups=["insiders"])
     of = Import.objects.create(collection=hidden, kind="archive", origin="secret.zip")
     assert edit.get(IMPORTS).json()["total"] == 0
@@ -111,7 +111,7 @@ def test_imports_of_others_collections_are_as_if_not_there(edit: APIClient, api:
     assert api.get(IMPORTS).status_code == 401
 
 
-def test_who_may_not_upload_may_not_import(api: APIClient, reader: User, shelf: Collection) -> None:
+def test_import_needs_the_right_to_upload(api: APIClient, reader: User, shelf: Collection) -> None:
     api.force_authenticate(reader)
     assert api.get(IMPORTS).status_code == 403
     assert start(api, archive=packed()).status_code == 403
@@ -188,7 +188,9 @@ def test_a_large_deletion_is_confirmed_in_the_admin(desk: Client, folder: Watche
     assert (folder.state, folder.message) == ("ok", "")
 
 
-def test_watched_folders_over_http(api: APIClient, reader: User, folder: WatchedFolder) -> None:
+def test_watched_folders_are_managed_over_http(
+    api: APIClient, reader: User, folder: WatchedFolder
+) -> None:
     api.force_authenticate(reader)
     assert api.get("/api/v1/watched-folders/").status_code == 403
     reader.user_permissions.set(Permission.objects.filter(codename="view_watchedfolder"))
@@ -201,7 +203,7 @@ def test_watched_folders_over_http(api: APIClient, reader: User, folder: Watched
 # --- exports -------------------------------------------------------------------------------------
 
 
-def test_an_export_is_for_those_who_may_change_what_they_see(
+def test_export_needs_the_right_to_change_readable_documents(
     api: APIClient, member: User, administrator: User, desk: Client
 ) -> None:
     inner = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
@@ -238,7 +240,9 @@ def send(client: Client, collection: Collection, **data: Any) -> Any:
 
 
 @pytest.mark.usefixtures("switched_on")
-def test_a_site_is_queued_as_asked(handbook: Collection, administrator: User, desk: Client) -> None:
+def test_site_import_is_queued_with_its_options(
+    handbook: Collection, administrator: User, desk: Client
+) -> None:
     data = form_data(desk.get(PAGE), "from-web")
     assert data["max_pages"] == "100"
     response = desk.post(
@@ -265,7 +269,7 @@ def test_a_site_is_queued_as_asked(handbook: Collection, administrator: User, de
         ({"kind": "site", "max_pages": 5_000}, "less than or equal to 1000"),
     ],
 )
-def test_what_is_refused_is_said_at_its_field(
+def test_form_error_is_shown_at_its_field(
     handbook: Collection, desk: Client, data: dict[str, Any], message: str
 ) -> None:
     response = send(desk, handbook, **data)
@@ -275,7 +279,7 @@ def test_what_is_refused_is_said_at_its_field(
 
 
 @pytest.mark.usefixtures("switched_on")
-def test_who_may(handbook: Collection, administrator: User) -> None:
+def test_web_import_needs_the_right_to_add(handbook: Collection, administrator: User) -> None:
     hidden = make_collection("Board", visibility=Visibility.GROUPS, groups=["board"])
     reading = signed_in(staff("reading", "view_document"))
     assert reading.get(PAGE).status_code == 403
@@ -300,7 +304,9 @@ def ask(api: APIClient, user: User, **data: Any) -> Any:
 
 @pytest.mark.usefixtures("switched_on")
 @pytest.mark.parametrize("kind", ["url", "site", "sitemap"])
-def test_by_the_api(api: APIClient, handbook: Collection, administrator: User, kind: str) -> None:
+def test_web_import_is_started_by_the_api(
+    api: APIClient, handbook: Collection, administrator: User, kind: str
+) -> None:
     answer = ask(api, administrator, kind=kind, depth=2, max_pages=7)
     assert answer.status_code == 202
     made = Import.objects.get()
@@ -316,7 +322,7 @@ def test_by_the_api(api: APIClient, handbook: Collection, administrator: User, k
         ({"collection": "board"}, "invalid"),
     ],
 )
-def test_what_the_api_refuses(
+def test_invalid_web_import_is_refused_by_the_api(
     api: APIClient, handbook: Collection, data: dict[str, Any], code: str
 ) -> None:
     make_collection("Board", visibility=Visibility.GROUPS, groups=["board"])
@@ -325,7 +331,7 @@ def test_what_the_api_refuses(
     assert not Import.objects.exists()
 
 
-def test_the_api_when_switched_off(
+def test_web_import_switched_off_is_refused_by_the_api(
     api: APIClient, handbook: Collection, administrator: User, reader: User
 ) -> None:
     answer = ask(api, administrator)

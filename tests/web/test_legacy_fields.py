@@ -71,7 +71,9 @@ class TestLegacyFields:
             pytest.param({"legacy": "concept-rag", "profile": "textbook"}, id="elsewhere"),
         ],
     )
-    def test_are_read_off_the_explanation(self, api: APIClient, parameters: dict[str, str]) -> None:
+    def test_legacy_fields_are_taken_from_the_explanation(
+        self, api: APIClient, parameters: dict[str, str]
+    ) -> None:
         for result in results(api, explain=1, **parameters):
             raw = {
                 part["signal"]: part["raw"] or 0 for part in result["explanation"]["contributions"]
@@ -84,7 +86,7 @@ class TestLegacyFields:
                 "_distance": approx(1 - result["score"]),
             }
 
-    def test_s2_08_sum_to_the_score(self, api: APIClient) -> None:
+    def test_s2_08_legacy_fields_sum_to_the_score(self, api: APIClient) -> None:
         first, second = results(api, profile="concept-rag")
         assert first["_title_score"] == 10
         assert second["_title_score"] == 0
@@ -96,9 +98,7 @@ class TestLegacyFields:
             )
         assert first["_distance"] < 0  # S2-15: above 1 the distance is negative
 
-    def test_a_signal_that_did_not_run_counts_nothing_and_there_is_no_other_legacy(
-        self, api: APIClient
-    ) -> None:
+    def test_signal_that_did_not_run_has_a_zero_field(self, api: APIClient) -> None:
         for result in results(api, legacy="concept-rag", profile="keyword-only"):
             assert result["_vector_score"] == 0
 
@@ -106,7 +106,9 @@ class TestLegacyFields:
         assert response.status_code == 400
         assert "legacy" in response.json()["details"]
 
-    def test_are_in_the_schema_and_not_there_unasked(self, api: APIClient) -> None:
+    def test_legacy_fields_are_in_the_schema_and_returned_on_request_only(
+        self, api: APIClient
+    ) -> None:
         schema = api.get("/api/schema/", {"format": "json"}).json()["components"]["schemas"]
         assert set(schema["Result"]["properties"]) >= FIELDS
         assert not FIELDS & set(schema["Result"]["required"])
@@ -115,7 +117,7 @@ class TestLegacyFields:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_with_a_colon_and_a_slash_lead_everywhere(
+def test_profile_names_with_colon_and_slash_work_in_addresses(
     api: APIClient, client: Client, desk: Client, name: str
 ) -> None:
     row = SearchProfile.objects.get(name=name)

@@ -109,7 +109,7 @@ def test_each_column_sorts_both_ways(client: Client, column: str) -> None:
     assert listed(html_of(client, sort="nonsense")) == listed(html_of(client))
 
 
-def test_pages_hold_all_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_list_every_document_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "PER_PAGE", 2)
     first, second, third, beyond = (
         listed(html_of(client, sort="title", page=n)) for n in (1, 2, 3, 99)
@@ -119,7 +119,9 @@ def test_pages_hold_all_once(client: Client, monkeypatch: pytest.MonkeyPatch) ->
     assert 'rel="next" href="/library/?sort=title&amp;page=2"' in html_of(client, sort="title")
 
 
-def test_what_no_search_finds_is_not_listed(client: Client, library: SimpleNamespace) -> None:
+def test_documents_that_no_search_finds_are_not_listed(
+    client: Client, library: SimpleNamespace
+) -> None:
     Hide.objects.create(document=library.urlaub)
     assert "Urlaub" not in html_of(client)
     assert "4 documents" in text_of(html_of(client))
@@ -141,7 +143,7 @@ def test_a_question_in_the_library_is_searched_for(client: Client) -> None:
 @pytest.mark.parametrize(
     ("parameters", "queries"), [({}, 3), ({"collection": "handbook"}, 4)], ids=["all", "filtered"]
 )
-def test_a_page_costs_a_count_its_rows_and_their_facets(
+def test_library_page_takes_this_number_of_queries(
     client: Client,
     django_assert_num_queries: DjangoAssertNumQueries,
     parameters: dict[str, str],
@@ -173,7 +175,7 @@ def described(library: SimpleNamespace) -> SimpleNamespace:
 
 @pytest.mark.usefixtures("described")
 class TestMetadata:
-    def test_offers_the_values_that_the_reader_may_see(self, client: Client, member: User) -> None:
+    def test_metadata_facets_offer_readable_values(self, client: Client, member: User) -> None:
         html = client.get("/").content.decode()
         assert "<legend>Team name</legend>" in html
         assert 'name="meta" value="team_name:Core &amp; Data">' in html
@@ -186,7 +188,7 @@ class TestMetadata:
         assert 'value="team_name:Harbour"' in html
         assert 'value="code:zz-9"' in html
 
-    def test_narrows_by_what_is_ticked_and_keeps_it(self, client: Client) -> None:
+    def test_ticked_metadata_narrows_and_stays_ticked(self, client: Client) -> None:
         asked = {"q": "region", "meta": ["team_name:Caves", "team_name:Core & Data"]}
         html = client.get("/", asked).content.decode()
         assert titles(html) == {"Cave regions", "Database connections"}
@@ -201,7 +203,7 @@ class TestMetadata:
         assert 'name="meta" value="year&gt;=2024" checked' in html
         assert "Clear filters" in html
 
-    def test_a_document_shows_it_with_the_way_to_all_like_it(
+    def test_document_page_links_metadata_to_similar_documents(
         self, client: Client, described: SimpleNamespace
     ) -> None:
         html = client.get(described.connections.get_absolute_url()).content.decode()

@@ -115,7 +115,7 @@ LISTS: dict[str, Callable[[int, User], object]] = {
 
 
 @pytest.mark.parametrize("address", LISTS)
-def test_many_rows_take_as_many_queries_as_few(
+def test_queries_of_lists_do_not_grow_with_rows(
     desk: Client, administrator: User, address: str
 ) -> None:
     for number in range(FEW):

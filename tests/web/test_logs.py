@@ -76,7 +76,7 @@ def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
     assert "request_id" not in second
 
 
-def test_lines_for_people_have_them_too() -> None:
+def test_plain_log_lines_have_the_ids() -> None:
     formatter = logs.LineFormatter("{levelname} {message}", style="{")
     record = logging.makeLogRecord({"msg": "Slow", "levelname": "WARNING"})
     with log_ids.bound(request_id="abc"):
@@ -85,7 +85,7 @@ def test_lines_for_people_have_them_too() -> None:
 
 
 class TestRequestId:
-    def test_is_new_for_each_request_and_on_an_error_page(self, client: Client, db: None) -> None:
+    def test_request_id_is_new_for_each_request(self, client: Client, db: None) -> None:
         one, other = (client.get("/login/")["X-Request-ID"] for _ in range(2))
         assert len(one) == len(other) == 32
         assert one != other
@@ -103,7 +103,7 @@ class TestRequestId:
             ('quo"te-quote', True, False),
         ],
     )
-    def test_of_a_trusted_proxy_alone_is_kept(
+    def test_request_id_of_a_trusted_proxy_only_is_kept(
         self, client: Client, db: None, settings: Any, stated: str, is_trusted: bool, is_kept: bool
     ) -> None:
         if is_trusted:
@@ -112,7 +112,7 @@ class TestRequestId:
         assert (response["X-Request-ID"] == stated) is is_kept
 
     @pytest.mark.parametrize("path", ["/mcp", "/answers/stream/"])
-    def test_agents_and_streams_work_under_one(self, path: str) -> None:
+    def test_agents_and_streams_have_a_request_id(self, path: str) -> None:
         """Beside Django's middleware, and longer than it: until the last part is sent."""
         seen, sent = [], []
 
@@ -129,7 +129,7 @@ class TestRequestId:
         assert dict(sent[0]["headers"])[b"x-request-id"].decode() == seen[0]
         assert log_ids.current() == {}
 
-    def test_a_failing_request_is_logged_with_it(
+    def test_failing_request_is_logged_with_its_id(
         self, client: Client, db: None, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
     ) -> None:
         def broken(*_: object, **__: object) -> None:
@@ -146,7 +146,7 @@ class TestRequestId:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
+def test_request_ids_reach_the_worker_and_parser_logs(
     servers: Any, clean_cache: None, written: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real message: sent by a request's work, taken from the queue, run as a worker does."""
@@ -186,7 +186,7 @@ def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
 
 
 @pytest.mark.django_db
-def test_a_walk_leaves_no_question_and_no_text_in_the_log(
+def test_log_contains_no_question_and_no_text(
     administrator: User,
     clean_cache: None,
     written: io.StringIO,
@@ -242,7 +242,7 @@ def _raise_of(fails: Any) -> None:
         raise
 
 
-def test_while_debugging_messages_are_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_debug_mode_logs_whole_messages(caplog: pytest.LogCaptureFixture) -> None:
     record = logging.makeLogRecord({"msg": "Odd: %s", "args": (ValueError(CANARY),)})
     formatter = logs.LineFormatter("{message}", style="{")
     assert CANARY not in formatter.format(record)

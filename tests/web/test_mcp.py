@@ -98,7 +98,7 @@ def test_fetch_names_the_section_that_search_found() -> None:
     assert first["url"].endswith("?chunk=0#section-height_of_lamps")
 
 
-def test_the_server_says_its_version() -> None:
+def test_server_states_its_version() -> None:
     async def introduced(client: Client) -> Any:
         return client.server_info
 
@@ -136,7 +136,7 @@ def test_answer_cites_what_fetch_reads(shown: Document) -> None:
     assert call("fetch", id=cited["id"])["metadata"]["document"] == str(shown.public_id)
 
 
-def test_errors_say_what_to_do(shown: Document) -> None:
+def test_tool_errors_contain_advice(shown: Document) -> None:
     assert "Use an id that `search` returned" in refused("fetch", id="nonsense")
     assert "Ask in fewer words" in refused("search", query="x" * 5000)
     assert refused("answer", nonsense="x") == "question: Field required."
@@ -274,7 +274,7 @@ def test_hosts_and_origins_are_checked(headers: dict[str, str], status: int, set
     assert posted(**headers).status_code == status
 
 
-def test_other_methods_plain_http_and_too_many_requests(
+def test_other_methods_and_too_many_requests_are_refused(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert over_http(lambda http: http.get("/mcp", headers=ACCEPT)).status_code == 405

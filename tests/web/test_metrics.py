@@ -66,11 +66,11 @@ def value(name: str, **labels: str) -> float:
     return samples(text).get((name, frozenset(labels.items())), 0.0)
 
 
-def test_without_a_token_there_is_no_such_page(client: Client) -> None:
+def test_metrics_page_needs_a_configured_token(client: Client) -> None:
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
 
 
-def test_only_the_token_opens_it(client: Client, token: str) -> None:
+def test_metrics_page_needs_the_right_token(client: Client, token: str) -> None:
     for stated in ("", "Bearer ", "Bearer scrape", f"Basic {TOKEN}", TOKEN, "Bearer scrape-mé"):
         refused = client.get("/metrics", headers={"Authorization": stated})
         assert refused.status_code == 401
@@ -185,7 +185,7 @@ def counted_elsewhere(program: str, folder: str = "") -> str:
     return done.stderr
 
 
-def test_what_root_counts_belongs_to_the_site_s_user(tmp_path: Path) -> None:
+def test_metrics_files_written_by_root_belong_to_the_site_user(tmp_path: Path) -> None:
     """A command of root's beside a site of another user must not break its scrapes."""
     if os.geteuid() == 0:
         os.chown(tmp_path, 12_345, 12_345)
@@ -196,7 +196,7 @@ def test_what_root_counts_belongs_to_the_site_s_user(tmp_path: Path) -> None:
     assert {each.stat().st_uid for each in (folder, *files)} == {tmp_path.stat().st_uid}
 
 
-def test_counts_of_a_killed_process_stay_and_the_next_one_goes_on() -> None:
+def test_counts_survive_a_killed_process() -> None:
     folder = Path(os.environ[processes.VARIABLE])
     program = (
         "metrics.count(metrics.TASKS_SENT, 2, task='test.killed')\n"
@@ -210,7 +210,7 @@ def test_counts_of_a_killed_process_stay_and_the_next_one_goes_on() -> None:
     assert {each.name for each in folder.iterdir()} <= files
 
 
-def test_a_file_that_a_crash_damaged_is_begun_anew(tmp_path: Path) -> None:
+def test_damaged_metrics_file_is_replaced(tmp_path: Path) -> None:
     assert counted_elsewhere("metrics.runs('one')", str(tmp_path)) == ""
     damaged = tmp_path / "counter_0.db"
     damaged.write_bytes(b"\xff" * 4096)
@@ -219,7 +219,7 @@ def test_a_file_that_a_crash_damaged_is_begun_anew(tmp_path: Path) -> None:
     assert b"test.damaged" in damaged.read_bytes()
 
 
-def test_living_processes_are_counted_together() -> None:
+def test_counts_of_living_processes_are_summed() -> None:
     metrics.runs("here")
     labels = {"program": "here"}
     code = "metrics.runs('here'); print('ready', flush=True); sys.stdin.read()"
@@ -253,7 +253,7 @@ def test_forked_children_count_for_themselves() -> None:
     assert value("steelyard_tasks_sent_total", task="test.fork") == 3
 
 
-def test_without_room_on_the_disk_work_goes_on_uncounted() -> None:
+def test_full_disk_stops_counting_and_not_the_work() -> None:
     left = counted_elsewhere(
         "import errno\n"
         "def full(*_):\n    raise OSError(errno.ENOSPC, 'full')\n"
@@ -266,7 +266,7 @@ def test_without_room_on_the_disk_work_goes_on_uncounted() -> None:
     assert value("steelyard_tasks_sent_total", task="test.full") == 0
 
 
-def test_no_label_can_grow_with_what_people_write() -> None:
+def test_labels_have_a_fixed_set_of_values() -> None:
     """The labels are names of our own; whoever adds one looks here first."""
     known = {
         "area", "status", "stage", "query_class", "quality", "found", "part", "format", "outcome",
@@ -283,7 +283,7 @@ def of_server(server: str) -> float:
     return found["steelyard_server_up", frozenset({("server", server)})]
 
 
-def test_a_server_that_is_down_is_said_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_down_server_is_reported_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without access to the database: a question would fail this test."""
     stop(monkeypatch, "database", "redis")
     assert (of_server("database"), of_server("redis")) == (0, 0)
@@ -301,7 +301,7 @@ def test_a_database_that_is_busy_is_not_down(monkeypatch: pytest.MonkeyPatch) ->
     assert b"steelyard_jobs{" not in endpoints.exposition()
 
 
-def test_it_is_answered_without_a_thread_of_the_site(
+def test_metrics_are_answered_without_a_thread_of_the_site(
     token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*_: object) -> None:
@@ -318,7 +318,7 @@ def test_it_is_answered_without_a_thread_of_the_site(
 
 
 @pytest.mark.django_db
-def test_the_age_of_the_last_good_backup(settings: Any, tmp_path: Path) -> None:
+def test_age_of_the_last_backup_is_exported(settings: Any, tmp_path: Path) -> None:
     def age() -> list[float]:
         families = endpoints.SiteGauges(seconds=0).collect()
         found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
@@ -384,7 +384,7 @@ def labels_in(expression: str) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.django_db
-def test_every_series_that_is_asked_for_exists_with_its_labels() -> None:
+def test_series_used_by_dashboards_exist_with_their_labels() -> None:
     known = exported()
     for where, expression in expressions():
         asked = list(labels_in(expression))
@@ -429,7 +429,7 @@ def test_the_page_lists_every_metric_with_its_labels() -> None:
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_promtool_accepts(arguments: tuple[str, ...]) -> None:
+def test_promtool_accepts_the_rules(arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
         ["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
     )

@@ -190,7 +190,7 @@ def test_the_official_client_comes_from_an_address_to_a_private_search(
 
 
 @pytest.mark.parametrize("method", ["none", "client_secret_post"])
-def test_an_app_registers_is_let_in_and_refreshes(
+def test_app_registers_gets_consent_and_refreshes(
     hidden: Document, member: User, method: str, settings: Any
 ) -> None:
     app = Connector(method)
@@ -212,7 +212,7 @@ def test_an_app_registers_is_let_in_and_refreshes(
     assert api(second["access_token"]).json()["total"] == 0
 
 
-def test_the_descriptions_name_what_there_is(settings: Any) -> None:
+def test_discovery_documents_describe_the_server(settings: Any) -> None:
     http = Client()
     document = http.get("/.well-known/oauth-authorization-server").json()
     assert document == http.get("/.well-known/openid-configuration").json()
@@ -252,7 +252,7 @@ def test_a_token_of_one_resource_is_refused_at_another(
             app_grants.grant_for(token, f"{SITE}/mcp")
 
 
-def test_neither_resources_nor_scopes_grow(member: User) -> None:
+def test_refresh_cannot_widen_resources_or_scopes(member: User) -> None:
     app = Connector()
     assert "invalid_scope" in app.ask(signed_in(member), scope="read upload")["Location"]
     code = app.code(member)
@@ -273,7 +273,7 @@ def test_neither_resources_nor_scopes_grow(member: User) -> None:
         assert response.json()["code"] == reason
 
 
-def test_an_app_is_limited_counted_and_recorded_as_a_token_is(
+def test_app_has_limits_quotas_and_audit_like_a_token(
     hidden: Document, member: User, settings: Any
 ) -> None:
     settings.QUOTAS_TOKEN = {**settings.QUOTAS_TOKEN, "searches": 1}
@@ -295,7 +295,7 @@ def test_an_app_is_limited_counted_and_recorded_as_a_token_is(
 
 
 @pytest.mark.parametrize("way", ["page", "app", "password", "signs out", "deactivated", "expiry"])
-def test_a_connection_ends(member: User, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_can_be_revoked(member: User, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app, browser = Connector(), signed_in(member)
     issued = app.tokens(member, resource="")
     assert "an app that you let in" in browser.get("/me/tokens/").content.decode()
@@ -318,7 +318,7 @@ def test_a_connection_ends(member: User, way: str, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("copied", ["code", "refresh_token"])
-def test_a_copy_that_is_used_again_ends_the_connection(
+def test_reused_refresh_token_ends_the_connection(
     member: User, copied: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = Connector()
@@ -393,7 +393,7 @@ def test_a_code_is_worth_nothing_without_its_secret(member: User) -> None:
         "https://elsewhere.example\\@a.example/",
     ],
 )  # fmt: skip
-def test_an_app_that_comes_back_elsewhere_is_not_registered(address: str) -> None:
+def test_app_with_an_invalid_redirect_address_is_refused(address: str) -> None:
     refused = Connector(redirect_uris=[BACK, address]).answer
     assert (refused.status_code, App.objects.count()) == (400, 0)
 
@@ -470,7 +470,7 @@ def test_an_apps_id_is_the_address_of_its_description(
         (None, "is not allowed"),
     ],
 )  # fmt: skip
-def test_a_description_that_cannot_be_used(
+def test_invalid_client_description_is_refused(
     described: Any, member: User, answer: Any, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if answer is None:

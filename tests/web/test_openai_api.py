@@ -154,7 +154,7 @@ class TestChat:
         assert " ".join(row.question.split()) == "How long is a timeout?"
         assert "pirate" not in row.searched_for
 
-    def test_a_follow_up_takes_along_what_it_needs_and_no_more(self, client: APIClient) -> None:
+    def test_follow_up_inherits_only_what_it_needs(self, client: APIClient) -> None:
         """S5-20."""
         messages = [
             {"role": "user", "content": "What is the firewall of connection keepalives?"},
@@ -186,7 +186,7 @@ class TestChat:
         ],
         ids=range(11),
     )
-    def test_what_it_cannot_do_is_an_error_in_openai_s_shape(
+    def test_unsupported_chat_options_are_errors_in_openai_format(
         self, client: APIClient, fields: dict[str, Any], param: str | None
     ) -> None:
         body = {"model": "steelyard", "messages": ASK, **fields}
@@ -208,7 +208,7 @@ class TestChat:
         ],
         ids=["sampling", "unset", "no tools", "null", "no text"],
     )
-    def test_what_changes_nothing_is_ignored(
+    def test_chat_options_without_effect_are_ignored(
         self, client: APIClient, fields: dict[str, Any]
     ) -> None:
         response = client.generic(
@@ -276,7 +276,7 @@ class TestModels:
         assert listed["object"] == "list"
         return [each["id"] for each in listed["data"]]
 
-    def test_there_is_one_a_mode_and_one_a_readable_collection(
+    def test_models_are_modes_and_readable_collections(
         self, client: APIClient, member: User
     ) -> None:
         modes = ["steelyard", "steelyard:instant", "steelyard:thinking"]
@@ -289,7 +289,7 @@ class TestModels:
     @pytest.mark.parametrize(
         "name", ["steelyard/inner", "steelyard/none", "gpt-5", "steelyard:slow", "steelyard/"]
     )
-    def test_a_hidden_collection_is_like_none(self, client: APIClient, name: str) -> None:
+    def test_hidden_collection_is_no_model(self, client: APIClient, name: str) -> None:
         """S5-31."""
         shown = client.get(f"{MODELS}/{name}")
         asked = chat(client, 404, model=name)
@@ -359,7 +359,7 @@ class TestTurns:
         ],
         ids=["whole", "cut", "degraded", "quotes", "without a note"],
     )
-    def test_an_answer_tells_why_it_is_less_than_a_whole_one(
+    def test_incomplete_answer_states_the_reason(
         self,
         api: APIClient,
         monkeypatch: pytest.MonkeyPatch,
@@ -382,7 +382,7 @@ class TestTurns:
         for each in (whole, told[-1]):
             assert each["steelyard"]["notes"] == list(changed.get("notes", ()))
 
-    def test_it_follows_as_many_questions_as_a_thread(self, reader: User) -> None:
+    def test_chat_uses_as_many_earlier_questions_as_a_thread(self, reader: User) -> None:
         asked = [str(number) for number in range(MOST_EARLIER + 3)]
         messages = [{"role": "user", "content": each} for each in asked]
         read = read_chat({"model": "steelyard", "messages": messages}, reader)
@@ -412,7 +412,7 @@ class TestTurns:
 
 
 @pytest.mark.parametrize("address", [CHAT, "/api/v1/answers/", "/answers/"])
-def test_whole_answers_of_a_model_leave_threads_for_others(
+def test_generated_answers_leave_threads_for_other_requests(
     client: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any, address: str
 ) -> None:
     """Quotes are as fast as a search, and may take any thread."""
@@ -437,7 +437,7 @@ def _passage(number: int) -> Passage:
     )  # fmt: skip
 
 
-def test_markers_become_links_over_pieces() -> None:
+def test_markers_split_over_chunks_become_links() -> None:
     links = Links(lambda path: f"http://kb{path}")
     links.read(Context((_passage(1), _passage(2))))
     text = links.add("Höhe [1]") + links.add(" und [2][9] [1](x).")

@@ -157,7 +157,7 @@ def test_the_chat_program_llm_answers_streams_and_continues(site: Site, tmp_path
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("clean_cache")
-def test_words_arrive_as_they_are_written_and_a_reader_who_leaves_stops_the_model(
+def test_answer_is_streamed_and_disconnecting_stops_the_model(
     settings: Any,
 ) -> None:
     """S5-26: through the site's server, neither buffered nor left running."""

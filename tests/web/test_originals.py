@@ -152,7 +152,7 @@ def test_a_document_is_read_from_the_bucket_once_and_leaves_it_with_its_rows(
     assert names(bucket) == set()
 
 
-def test_parts_positions_and_the_end_of_a_large_file(bucket: Bucket) -> None:
+def test_large_file_is_read_in_parts_and_by_position(bucket: Bucket) -> None:
     content = bytes(range(256)) * (PART_BYTES // 256) + b"the end"
     default_storage.save("imports/large", File(io.BytesIO(content)))
     assert default_storage.size("imports/large") == len(content)
@@ -168,7 +168,7 @@ def test_parts_positions_and_the_end_of_a_large_file(bucket: Bucket) -> None:
         default_storage.url("imports/large")
 
 
-def test_bytes_that_changed_on_the_way_are_not_kept(bucket: Bucket) -> None:
+def test_upload_with_a_wrong_checksum_is_not_kept(bucket: Bucket) -> None:
     name = f"originals/ab/{'ab' * 32}"
     with pytest.raises(StorageUnavailable):
         default_storage.save(name, File(io.BytesIO(b"not what the name promises")))
@@ -184,7 +184,7 @@ def _of_nobody(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize("happen", [_gone, _of_nobody])
-def test_an_upload_is_refused_and_nothing_is_lost(
+def test_upload_without_the_bucket_is_refused_and_loses_nothing(
     bucket: Bucket, happen: Callable[[Bucket], None], administrator: User
 ) -> None:
     collection = make_collection()
@@ -231,7 +231,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("hangs", [False, True], ids=["refuses", "hangs"])
-def test_a_server_that_refuses_or_hangs_is_said(
+def test_refusing_or_hanging_bucket_is_reported(
     bucket: Bucket, hangs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingestion.files.bucket.TIMEOUT", "0.1s")

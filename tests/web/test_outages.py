@@ -61,7 +61,7 @@ def visitor() -> Client:
     return Client(raise_request_exception=False)
 
 
-def test_pages_api_and_compatible_api_say_so_each_in_its_shape(
+def test_outage_is_reported_in_the_format_of_each_api(
     away: threading.Event, visitor: Client
 ) -> None:
     page = visitor.get("/", {"q": "slam"})
@@ -91,7 +91,7 @@ def test_pages_api_and_compatible_api_say_so_each_in_its_shape(
     assert not outage.database_outage.is_on
 
 
-def test_an_asynchronous_view_says_so_too(away: threading.Event) -> None:
+def test_outage_is_reported_by_asynchronous_views(away: threading.Event) -> None:
     async def ask() -> Any:
         client = AsyncClient(raise_request_exception=False)
         return await client.post("/answers/", {"q": "slam"})
@@ -148,7 +148,7 @@ def test_a_search_asks_a_hanging_cache_once(
         cache.get("anything")
 
 
-def test_each_request_of_the_asgi_server_takes_the_same_connection(clean_cache: None) -> None:
+def test_requests_share_one_cache_connection(clean_cache: None) -> None:
     """Django keeps the cache's object by context, and each request is a context of its own."""
     cache.set("before", 1)
     server = cache._cache.get_client()  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ def test_an_outage_is_one_line_in_the_log() -> None:
 
 
 @pytest.mark.django_db
-def test_all_is_well_and_nothing_is_left_in_the_storage(
+def test_healthy_site_leaves_no_file_in_the_storage(
     client: Client, servers: EmbeddedServers, settings: Any, tmp_path: Any
 ) -> None:
     response = client.get("/health/")
@@ -204,7 +204,9 @@ def test_all_is_well_and_nothing_is_left_in_the_storage(
 
 
 @pytest.mark.django_db
-def test_says_what_does_not_answer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_names_the_server_that_does_not_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stop(monkeypatch, "redis")
     response = client.get("/health/")
     assert response.status_code == 503
@@ -212,7 +214,7 @@ def test_says_what_does_not_answer(client: Client, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.django_db
-def test_says_that_nothing_can_be_stored(
+def test_health_reports_unwritable_storage(
     client: Client, servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
@@ -260,7 +262,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.django_db
-def test_a_site_that_works(crew: Mapping[str, object], servers: Any) -> None:
+def test_doctor_finds_no_fault_in_a_working_site(crew: Mapping[str, object], servers: Any) -> None:
     make_document(make_collection(), "Ropes are coiled clockwise.")
     code, text = doctor()
     wrong = [line for line in text.splitlines() if not line.startswith(("ok", "look"))]
@@ -271,7 +273,7 @@ def test_a_site_that_works(crew: Mapping[str, object], servers: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_for_programs(crew: Mapping[str, object]) -> None:
+def test_doctor_prints_json(crew: Mapping[str, object]) -> None:
     _, text = doctor("--json")
     rows = [json.loads(line) for line in text.splitlines()]
     assert {row["state"] for row in rows} <= {"ok", "look", "wrong"}
@@ -279,7 +281,7 @@ def test_for_programs(crew: Mapping[str, object]) -> None:
     assert len({row["name"] for row in rows}) > 12
 
 
-def test_without_a_database_the_rest_is_examined(
+def test_doctor_examines_the_rest_without_a_database(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop(monkeypatch, "database")
@@ -291,7 +293,7 @@ def test_without_a_database_the_rest_is_examined(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_statistics_are_recounted() -> None:
+def test_doctor_recounts_the_statistics() -> None:
     collection = make_collection()
     make_document(collection, "# Ropes\n\nRopes are coiled clockwise, as ropes are.")
     assert [each.state for each in database.statistics()] == [State.OK]
@@ -307,7 +309,7 @@ def test_statistics_are_recounted() -> None:
 
 
 @pytest.mark.django_db
-def test_an_index_that_a_failed_build_left() -> None:
+def test_doctor_reports_an_index_of_a_failed_build() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE pg_index SET indisvalid = false"
@@ -323,14 +325,16 @@ def test_an_index_that_a_failed_build_left() -> None:
     [(900 << 30, State.OK), (50 << 30, State.LOOK), (100 << 20, State.WRONG)],
     ids=["room", "little", "none"],
 )
-def test_disks(free: int, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_full_disks(
+    free: int, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         shutil, "disk_usage", lambda _: SimpleNamespace(free=free, total=1000 << 30)
     )
     assert {each.state for each in machine.disks()} == {state}
 
 
-def test_a_folder_that_cannot_be_written(settings: Any, tmp_path: Any) -> None:
+def test_doctor_reports_an_unwritable_folder(settings: Any, tmp_path: Any) -> None:
     (tmp_path / "file").write_text("not a folder")
     settings.MEDIA_ROOT = tmp_path / "file" / "files"
     *_, finding = machine.disks()
@@ -338,7 +342,7 @@ def test_a_folder_that_cannot_be_written(settings: Any, tmp_path: Any) -> None:
     assert "cannot be written" in finding.text
 
 
-def test_mail_that_cannot_be_sent_and_alerts_that_nobody_gets(settings: Any) -> None:
+def test_doctor_reports_unsendable_mail_and_alerts(settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     (finding,) = machine.mail()
@@ -351,7 +355,7 @@ def test_mail_that_cannot_be_sent_and_alerts_that_nobody_gets(settings: Any) -> 
     assert finding.state is State.LOOK
 
 
-def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
+def test_doctor_reports_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:
     crew["celery@here"] = [{"name": "interactive"}, {"name": "maintenance"}]
     (finding,) = services.workers()
     assert summary(finding) == (State.WRONG, "no worker serves celery, imports, bulk")
@@ -359,7 +363,7 @@ def test_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None
     assert summary(next(iter(services.workers()))) == (State.WRONG, "none answers")
 
 
-def test_settings_that_check_refuses(settings: Any) -> None:
+def test_doctor_reports_settings_that_check_refuses(settings: Any) -> None:
     settings.LOG_FORMAT, settings.METRICS_TOKEN = "yaml", "short"
     found = [each for each in machine.settings_() if each.state is State.WRONG]
     assert ["E031" in each.text or "E032" in each.text for each in found] == [True, True]
@@ -367,7 +371,7 @@ def test_settings_that_check_refuses(settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_a_model_that_does_not_answer_and_no_active_profile(
+def test_doctor_reports_a_silent_model_and_a_missing_profile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def unreachable(_: object = None) -> None:
@@ -383,7 +387,7 @@ def test_a_model_that_does_not_answer_and_no_active_profile(
 
 
 @pytest.mark.django_db
-def test_an_examination_that_fails_does_not_end_the_others(
+def test_failing_probe_does_not_stop_the_others(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "differences", lambda: 1 / 0)

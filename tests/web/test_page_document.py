@@ -32,7 +32,7 @@ def passage(html: str, ordinal: int) -> str:
     return html.split(f'id="chunk-{ordinal}"')[1].split("</section>")[0]
 
 
-def test_it_says_what_the_document_is_in_its_structure(
+def test_page_shows_facts_and_structure_of_the_document(
     client: Client, library: SimpleNamespace
 ) -> None:
     html = read(client, library.connections)
@@ -48,7 +48,7 @@ def test_it_says_what_the_document_is_in_its_structure(
     assert 'aria-level="2">Database connections' not in html
 
 
-def test_it_opens_at_the_passage_and_marks_the_words(
+def test_page_opens_at_the_passage_and_marks_the_words(
     client: Client, library: SimpleNamespace
 ) -> None:
     html = read(client, library.logbook, chunk=50, q="barometers at noon")
@@ -82,7 +82,7 @@ def test_the_windows_of_a_long_document_cover_it(client: Client, library: Simple
 @pytest.mark.parametrize(
     ("asked", "shown"), [("", 0), ("abc", 0), ("-5", 0), ("9" * 400, 0), ("99999", -1)]
 )
-def test_an_odd_passage_shows_the_beginning_or_the_end(
+def test_invalid_passage_number_shows_the_beginning_or_the_end(
     client: Client, library: SimpleNamespace, asked: str, shown: int
 ) -> None:
     html = read(client, library.logbook, chunk=asked)
@@ -95,7 +95,7 @@ def here(html: str) -> list[str]:
     return re.findall(r'aria-current="location">([^<]+)<', html)
 
 
-def test_the_contents_say_where_the_passage_stands(
+def test_contents_highlight_the_section_of_the_passage(
     client: Client, library: SimpleNamespace
 ) -> None:
     html = read(client, library.connections)
@@ -111,7 +111,7 @@ def test_the_contents_say_where_the_passage_stands(
     assert 'href="?chunk=0&amp;q=noon#section-' in html
 
 
-def test_hits_lead_from_one_to_the_next(client: Client, library: SimpleNamespace) -> None:
+def test_hits_link_to_the_next_hit(client: Client, library: SimpleNamespace) -> None:
     # "day 7" alone is one passage of ninety that hold "barometer": the best hold both words.
     html = read(client, library.logbook, q="barometer 907")
     assert "1 hit<" in html
@@ -141,7 +141,7 @@ def test_a_passage_has_an_address_of_its_own(client: Client, library: SimpleName
     assert re.findall(r'class="passage asked" id="chunk-(\d+)"', html) == ["5"]
 
 
-def test_contents_and_hits_hold_nothing_that_is_disabled(client: Client) -> None:
+def test_contents_and_hits_leave_out_disabled_passages(client: Client) -> None:
     long = " and quiet, with the lamp lit and the gate watched" * 8
     text = f"# Top\n\n## Open\n\nA harbour is open{long}.\n\n## Shut\n\nA harbour is shut{long}.\n"
     document = make_document(make_collection("Edits"), text)
@@ -164,7 +164,7 @@ def test_the_original_comes_as_an_inert_download(client: Client, library: Simple
 
 
 @pytest.mark.parametrize("file_name", ["feed.xml", "app.js"])
-def test_what_a_browser_might_run_is_downloaded_as_bytes(client: Client, file_name: str) -> None:
+def test_active_content_is_downloaded_as_bytes(client: Client, file_name: str) -> None:
     content = b"<a>Hooks.</a>" if file_name.endswith("xml") else b"function hook() { return 1; }\n"
     document = make_document(make_collection("Downloads"), content, file_name=file_name)
     response = client.get(f"/documents/{document.public_id}/original/")
@@ -182,7 +182,7 @@ def test_an_original_that_is_gone_is_not_found(client: Client) -> None:
     assert client.get(document.get_absolute_url() + "original/").status_code == 404
 
 
-def test_a_document_on_its_way_or_failed_says_so(client: Client) -> None:
+def test_unfinished_or_failed_document_shows_its_state(client: Client) -> None:
     shelf = make_collection("Inbox")
     waiting = upload(shelf, "# Soon\n\nNot yet read.\n", file_name="soon.md").document
     failed = make_document(shelf, "   \n", file_name="blank.txt")
@@ -194,7 +194,7 @@ def test_a_document_on_its_way_or_failed_says_so(client: Client) -> None:
     assert failed.latest.error in html
 
 
-def test_what_a_document_costs(
+def test_document_page_takes_this_number_of_queries(
     client: Client, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     address = library.logbook.get_absolute_url()

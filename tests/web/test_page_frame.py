@@ -52,7 +52,7 @@ def test_a_wrong_password_says_so_and_keeps_the_name(client: Client, reader: Use
     assert "pw-" not in page
 
 
-def test_a_wrong_address_keeps_the_frame(client: Client) -> None:
+def test_not_found_page_has_the_frame(client: Client) -> None:
     response = client.get("/nothing/here/")
 
     assert response.status_code == 404
@@ -71,7 +71,7 @@ def test_an_expired_form_says_what_to_do(reader: User) -> None:
 @pytest.mark.parametrize(
     ("view", "status"), [(defaults.bad_request, 400), (defaults.permission_denied, 403)]
 )
-def test_refusals_have_the_frame(rf: RequestFactory, view: object, status: int) -> None:
+def test_error_pages_have_the_frame(rf: RequestFactory, view: object, status: int) -> None:
     request = rf.get("/")
     response = view(request, Exception("inner words"))  # type: ignore[operator]
 
@@ -80,7 +80,7 @@ def test_refusals_have_the_frame(rf: RequestFactory, view: object, status: int) 
     assert "inner words" not in response.content.decode()
 
 
-def test_a_failure_has_a_page_that_needs_nothing(
+def test_server_error_page_needs_no_database(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **kwargs: object) -> None:
@@ -96,7 +96,7 @@ def test_a_failure_has_a_page_that_needs_nothing(
 
 
 @pytest.mark.parametrize("name", ["400.html", "500.html"])
-def test_pages_of_last_resort_ask_nothing_of_the_database(name: str) -> None:
+def test_static_error_pages_make_no_query(name: str) -> None:
     html = loader.get_template(name).render()
 
     assert re.search(r'href="/static/search/base\.css"', html)
@@ -115,7 +115,7 @@ def test_an_empty_steelyard_tells_each_reader_what_to_do(
 # --- The line that says how far the files being read are -----------------------------------------
 
 
-def test_pages_say_how_far_the_files_are_and_whose_nobody_may_know(
+def test_pages_show_processing_progress_of_readable_files_only(
     client: Client,
     administrator: User,
     reader: User,
@@ -150,7 +150,7 @@ def test_pages_say_how_far_the_files_are_and_whose_nobody_may_know(
 # --- Scripts and event handlers of uploaded pages never reach a page of ours, nor do file names ---
 
 
-def test_scripts_never_reach_a_page(desk: Client) -> None:
+def test_injected_scripts_are_escaped(desk: Client) -> None:
     page = (
         "<!doctype html><title><script>alert(1)</script></title>"
         "<h1 onclick=alert(2)>Beam <img src=x onerror=alert(3)></h1><script>alert(4)</script>"
@@ -236,11 +236,11 @@ def test_an_original_keeps_its_own_policy_and_is_not_compressed(client: Client) 
     assert "Content-Encoding" not in response
 
 
-def test_pages_made_without_middleware_have_it_too() -> None:
+def test_pages_without_middleware_have_the_policy() -> None:
     assert directives(refusals.busy("/", 1))["default-src"] == ["'none'"]
 
 
-def test_no_public_template_has_what_the_policy_stops() -> None:
+def test_public_templates_comply_with_the_policy() -> None:
     for path in PUBLIC:
         text = path.read_text()
         stopped = re.search(r"""<style|\sstyle=["']|\son[a-z]+=["']|javascript:""", text)

@@ -48,7 +48,7 @@ def kept(root: Path) -> list[str]:
     return sorted(path.name for path in (root / "pictures").glob("*/*/*") if path.suffix)
 
 
-def test_a_page_is_drawn_when_it_is_asked_for_and_once(
+def test_page_is_rendered_once_on_request(
     client: Client, handbook: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     html = client.get(handbook.get_absolute_url(), {"view": "original"}).content.decode()
@@ -119,7 +119,7 @@ def test_results_and_answers_carry_the_same_places(client: Client, handbook: Doc
     assert [each["rectangles"] for each in found] == [[]]
 
 
-def test_places_that_take_too_long_are_left_for_the_next_time(
+def test_slow_rectangles_are_left_for_the_next_request(
     client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {"q": "forged iron hook", "rectangles": "true"}
@@ -138,7 +138,7 @@ def test_places_that_take_too_long_are_left_for_the_next_time(
     assert len(with_places) > len(again)  # a page that is drawn is looked up once more
 
 
-def test_who_may_not_read_the_document_sees_no_picture(
+def test_picture_needs_a_readable_document(
     client: Client, handbook: Document, reader: User, member: User
 ) -> None:
     collection = handbook.collection
@@ -154,9 +154,7 @@ def test_who_may_not_read_the_document_sees_no_picture(
     assert [client.get(address).status_code for address in addresses] == [200, 200]
 
 
-def test_there_is_no_picture_of_a_page_that_is_not_there(
-    client: Client, handbook: Document
-) -> None:
+def test_picture_of_a_missing_page_is_not_found(client: Client, handbook: Document) -> None:
     note = make_document(handbook.collection, "# Note\n\nA note.\n")
     for address in (*(pictured(handbook, page) for page in (0, 4, 99_999)), pictured(note, 1)):
         assert client.get(address).status_code == 404
@@ -165,7 +163,7 @@ def test_there_is_no_picture_of_a_page_that_is_not_there(
     assert "view=original" not in html
 
 
-def test_a_page_that_cannot_be_drawn_says_so_and_the_text_stays(
+def test_unrenderable_page_shows_a_note_and_the_text(
     client: Client, handbook: Document, settings: Any, tmp_path: Path
 ) -> None:
     settings.PAGE_PICTURES_SECONDS = 0.001  # the renderer is killed
@@ -184,14 +182,14 @@ def test_a_page_that_cannot_be_drawn_says_so_and_the_text_stays(
     assert client.get(pictured(handbook, 1)).status_code == 200
 
 
-def test_where_nothing_can_be_kept_pages_are_drawn_all_the_same(
+def test_pages_are_rendered_without_a_writable_cache(
     client: Client, handbook: Document, tmp_path: Path
 ) -> None:
     (tmp_path / "pictures").write_text("a file in place of the folder")
     assert client.get(pictured(handbook, 1)).status_code == 200
 
 
-def test_when_many_are_drawn_a_reader_is_asked_to_wait(
+def test_busy_renderer_asks_the_reader_to_wait(
     client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture_cache, "BUSY_SECONDS", 0.01)
@@ -205,7 +203,7 @@ def test_when_many_are_drawn_a_reader_is_asked_to_wait(
     assert (response.status_code, response["Retry-After"]) == (503, "3")
 
 
-def test_a_reader_does_not_wait_long_for_what_another_process_draws_of_the_file(
+def test_reader_does_not_wait_long_for_another_process_that_renders_the_file(
     client: Client, handbook: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.get(pictured(handbook, 1))
@@ -270,7 +268,7 @@ def test_the_passage_is_marked_on_a_scan(
     assert client.get(pictured(document, 1) + "mark/0/").content.decode() == drawing
 
 
-def test_pictures_go_with_their_document(
+def test_pictures_are_deleted_with_their_document(
     client: Client, handbook: Document, tmp_path: Path, django_capture_on_commit_callbacks: Any
 ) -> None:
     client.get(pictured(handbook, 1))
@@ -280,7 +278,7 @@ def test_pictures_go_with_their_document(
     assert kept(tmp_path) == []
 
 
-def test_the_pictures_seen_least_recently_make_room(
+def test_least_recently_used_pictures_are_evicted(
     client: Client, handbook: Document, tmp_path: Path
 ) -> None:
     for page in (1, 2, 3):
@@ -296,7 +294,7 @@ def test_the_pictures_seen_least_recently_make_room(
 
 
 @recognising
-def test_an_image_without_text_is_a_failed_document_that_says_so(
+def test_image_without_text_is_a_failed_document_with_a_reason(
     client: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.MEDIA_ROOT = tmp_path

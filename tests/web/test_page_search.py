@@ -44,7 +44,7 @@ def places(html: str) -> list[str]:
 # --- results -----------------------------------------------------------------------------------
 
 
-def test_a_result_says_where_it_stands_and_marks_the_words(client: Client) -> None:
+def test_result_shows_its_place_and_marks_the_words(client: Client) -> None:
     html = ask(client, "connection timeouts")
     first = html[html.index('<li class="result">') :].split("</li>")[0]
 
@@ -56,7 +56,7 @@ def test_a_result_says_where_it_stands_and_marks_the_words(client: Client) -> No
     assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+&amp;q=connection', first)
 
 
-def test_the_parts_and_factors_of_a_score_make_it(client: Client) -> None:
+def test_parts_and_adjustments_of_a_score_add_up_to_it(client: Client) -> None:
     html = ask(client, "connection timeouts")
     checked = 0
     for figures in html.split('<div class="figures">')[1:]:
@@ -108,7 +108,7 @@ def test_a_named_identifier_comes_first_and_alone_is_called_first(client: Client
     assert html.count("Ranked higher because its text names D40") == 1
 
 
-def test_exact_words_bind_or_are_said_not_to_be_there(client: Client) -> None:
+def test_missing_exact_words_are_reported(client: Client) -> None:
     html = ask(client, '"at the shore"')
 
     assert titles(html) == ["Cave regions"]
@@ -122,7 +122,7 @@ def test_exact_words_bind_or_are_said_not_to_be_there(client: Client) -> None:
     assert "Probably nothing here about “as of this very now”" in html
 
 
-def test_code_keeps_its_lines_beside_prose_and_a_name_its_mark(client: Client) -> None:
+def test_code_in_results_keeps_its_lines_and_marks(client: Client) -> None:
     text = "# Pumps\n\nStart it.\n\n```\n$ bilge <option>\n$ bilge --gondolier\n```\n\nThen wait."
     make_document(make_collection("More"), text)
     html = ask(client, "bilge gondolier")
@@ -138,7 +138,7 @@ def test_code_keeps_its_lines_beside_prose_and_a_name_its_mark(client: Client) -
     assert "def <mark>pool_size</mark>() -&gt; int:\n    <mark>return</mark> 10" in first
 
 
-def test_a_slow_model_is_admitted(client: Client, settings: Any) -> None:
+def test_slow_model_is_reported(client: Client, settings: Any) -> None:
     settings.QUERY_EMBEDDING_TIMEOUT = 0
     html = ask(client, "connection timeouts without a model")
 
@@ -146,7 +146,7 @@ def test_a_slow_model_is_admitted(client: Client, settings: Any) -> None:
     assert titles(html)[0] == "Database connections"
 
 
-def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
+def test_documents_with_one_title_are_distinguished(client: Client) -> None:
     shelf = make_collection("Annex")
     for number in (1, 2):
         text = f"# Obelisk\n\nThe obelisk of site {number} leans to the {number * 7}th stone."
@@ -172,7 +172,9 @@ def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
     ],
     ids=["collection", "type", "language", "before", "after"],
 )
-def test_filters_narrow(client: Client, filters: dict[str, Any], found: set[str]) -> None:
+def test_filters_narrow_the_results(
+    client: Client, filters: dict[str, Any], found: set[str]
+) -> None:
     assert set(titles(ask(client, "connection pool", **filters))) == found
 
 
@@ -187,7 +189,7 @@ def test_a_search_keeps_its_filters_in_the_form_and_in_every_address(client: Cli
     assert following[1] == f"/?q=barometer&amp;{kept}&amp;page=2"
 
 
-def test_facets_count_what_was_found_and_chips_take_filters_off(client: Client) -> None:
+def test_facets_count_results_and_chips_remove_filters(client: Client) -> None:
     everything = ask(client)
     found = ask(client, "barometer", collection="ships-papers", type="text/markdown")
 
@@ -207,7 +209,7 @@ def test_facets_count_what_was_found_and_chips_take_filters_off(client: Client) 
     assert "Ship&#x27;s papers" in chips
 
 
-def test_results_by_date_begin_with_the_newest_that_says_something_of_it(
+def test_results_by_date_start_with_the_newest_relevant_document(
     client: Client, library: SimpleNamespace
 ) -> None:
     Document.objects.filter(pk=library.connections.pk).update(created="2020-01-01T00:00Z")
@@ -230,7 +232,7 @@ def test_results_by_date_begin_with_the_newest_that_says_something_of_it(
 # --- pages -------------------------------------------------------------------------------------
 
 
-def test_numbers_and_results_go_on_over_the_pages(client: Client) -> None:
+def test_result_numbers_continue_over_the_pages(client: Client) -> None:
     first, second = (ask(client, "barometer", group="false", page=page) for page in (1, 2))
 
     assert 'start="1"' in first
@@ -242,11 +244,11 @@ def test_numbers_and_results_go_on_over_the_pages(client: Client) -> None:
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "abc", "", "1e3", "٣٣٣٣٣٣٣٣٣٣٣", "9" * 5000])
-def test_a_page_that_is_no_number_is_the_first(client: Client, page: str) -> None:
+def test_invalid_page_number_shows_the_first_page(client: Client, page: str) -> None:
     assert 'start="1"' in ask(client, "barometer", page=page)
 
 
-def test_a_page_beyond_the_last_leads_to_the_last(client: Client) -> None:
+def test_page_beyond_the_last_redirects_to_the_last(client: Client) -> None:
     beyond = {"q": "barometer", "group": "false", "page": "99999"}
     response = client.get("/", beyond, follow=True)
 
@@ -260,7 +262,7 @@ def test_a_page_beyond_the_last_leads_to_the_last(client: Client) -> None:
 # --- without results ---------------------------------------------------------------------------
 
 
-def test_the_first_visit_shows_what_there_is_and_examples_that_find_something(
+def test_first_visit_shows_collections_and_working_examples(
     client: Client,
 ) -> None:
     text = text_of(ask(client))
@@ -279,7 +281,7 @@ def test_the_first_visit_shows_what_there_is_and_examples_that_find_something(
     assert [unquote(address) for address in examples] == ["/?q=where do I set connections"]
 
 
-def test_nothing_found_says_what_to_try(client: Client) -> None:
+def test_page_without_results_gives_advice(client: Client) -> None:
     text = text_of(ask(client, "connection", before="1999-12-31"))
 
     assert "No results for “connection”" in text
@@ -307,7 +309,7 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
     ],
     ids=["too long", "type", "typed type", "language", "date", "dates reversed"],
 )
-def test_a_search_that_cannot_be_made_says_why(
+def test_invalid_search_shows_the_reason(
     client: Client, parameters: dict[str, str], sentence: str
 ) -> None:
     response = client.get("/", parameters)
@@ -318,7 +320,7 @@ def test_a_search_that_cannot_be_made_says_why(
     assert f'value="{parameters["q"].strip()}"' in html
 
 
-def test_without_an_active_profile_the_page_says_who_can_help(client: Client) -> None:
+def test_page_without_an_active_profile_names_who_can_help(client: Client) -> None:
     SearchProfile.objects.filter(state="active").update(state="retired")
     SearchProfile.objects.first().save()  # type: ignore[union-attr]
     response = client.get("/", {"q": "connection"})
@@ -345,7 +347,7 @@ def test_without_an_active_profile_the_page_says_who_can_help(client: Client) ->
         "/?q=" + "x" * 20_000,
     ],
 )
-def test_odd_input_is_no_error(client: Client, address: str) -> None:
+def test_odd_input_causes_no_error(client: Client, address: str) -> None:
     whole = client.get(address, follow=True)
     part = client.get(address, headers=HTMX, follow=True)
 
@@ -358,7 +360,7 @@ def test_odd_input_is_no_error(client: Client, address: str) -> None:
 # --- htmx, markup, queries ---------------------------------------------------------------------
 
 
-def test_htmx_gets_what_changes_the_address_to_show_and_what_is_wrong(client: Client) -> None:
+def test_htmx_gets_the_changed_parts_the_address_and_errors(client: Client) -> None:
     response = client.get(
         "/", {"q": "barometer", "collection": "ships-papers", "after": "", "page": ""}, headers=HTMX
     )
@@ -416,7 +418,7 @@ def test_a_page_of_ten_results_is_small(client: Client) -> None:
     ],
     ids=["search", "filtered", "by date", "htmx", "welcome"],
 )
-def test_what_a_page_costs(
+def test_search_page_takes_this_number_of_queries(
     client: Client,
     django_assert_num_queries: DjangoAssertNumQueries,
     parameters: dict[str, str],
@@ -443,7 +445,7 @@ def test_a_signed_in_reader_costs_a_session_a_user_their_stars_and_a_history_mor
 # --- The operators of a query on their way through the page, the API and a document's page -------
 
 
-def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: Client) -> None:
+def test_page_names_optional_words_and_links_to_the_exact_search(client: Client) -> None:
     query = '"pool of sharks" connection'
     html = client.get("/", {"q": query}).content.decode()
     assert "No passage contains the exact words “pool of sharks”. Showing similar ones." in html
@@ -454,7 +456,7 @@ def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: C
     assert "Treat them as preferences" in insisting
 
 
-def test_a_question_longer_than_the_model_reads_says_so(api: APIClient) -> None:
+def test_question_beyond_the_models_window_gets_a_note(api: APIClient) -> None:
     whole = api.post("/api/v1/search/", {"q": "connection pool " * 240}).json()
     assert not any("left out" in note for note in whole["notes"])
     cut = api.post("/api/v1/search/", {"q": "水" * 3000 + " the end of it"}).json()
@@ -501,7 +503,7 @@ def test_the_api_names_the_words_that_no_document_contains(api: APIClient) -> No
     assert body_of(api, KNOWN)["unknown_words"] == []
 
 
-def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -> None:
+def test_low_confidence_shows_a_notice_with_advice(client: Client, threshold: Any) -> None:
     threshold(0.2)
     upload(make_collection("Inbox"), "# Soon\n\nNot read.\n", file_name="soon.md")
     html = ask(client, UNKNOWN)
@@ -523,9 +525,7 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     assert "data-auto" not in html
 
 
-def test_a_sure_page_and_one_without_a_threshold_say_nothing(
-    client: Client, threshold: Any
-) -> None:
+def test_high_confidence_or_no_threshold_shows_no_notice(client: Client, threshold: Any) -> None:
     threshold(0.2)
     assert NOTICE not in ask(client, KNOWN)
 
@@ -533,26 +533,26 @@ def test_a_sure_page_and_one_without_a_threshold_say_nothing(
     assert NOTICE not in ask(client, UNKNOWN)
 
 
-def test_a_further_page_does_not_speak_of_the_first(client: Client, threshold: Any) -> None:
+def test_further_pages_show_no_confidence_notice(client: Client, threshold: Any) -> None:
     threshold(1)
     asked = "what was written on the day of the barometer"
     assert PERHAPS in ask(client, asked, group="false")
     assert PERHAPS not in ask(client, asked, group="false", page=2)
 
 
-def test_the_api_tells_the_answers_confidence_from_the_classs(api: APIClient) -> None:
+def test_api_separates_confidence_of_answer_and_class(api: APIClient) -> None:
     known, unknown = body_of(api, KNOWN), body_of(api, UNKNOWN)
     assert 0 <= unknown["answer_confidence"] < 0.2 < known["answer_confidence"] <= 1
     assert known["confidence"] == body_of(api, KNOWN, page_size=1)["confidence"]
 
 
-def test_no_page_changes_it(api: APIClient, threshold: Any) -> None:
+def test_confidence_is_the_same_on_every_page(api: APIClient, threshold: Any) -> None:
     threshold(0.95)
     asked = [body_of(api, KNOWN, page=n, page_size=size) for n, size in ((1, 1), (1, 50), (2, 2))]
     assert len({each["answer_confidence"] for each in asked}) == 1
 
 
-def test_low_is_what_the_profile_says_it_is(api: APIClient, threshold: Any) -> None:
+def test_threshold_of_the_profile_decides_low_confidence(api: APIClient, threshold: Any) -> None:
     value = body_of(api, UNKNOWN, weights="vector:0.5,keyword:0.5")["answer_confidence"]
     for line, low in ((0, False), (value / 2, False), (value + 0.01, True)):
         threshold(line)
@@ -594,7 +594,7 @@ def test_a_page_is_in_the_browsers_language(
 
 
 @in_english
-def test_refusals_are_in_it_and_programs_and_staff_are_answered_in_english(
+def test_errors_are_in_the_readers_language_and_the_api_in_english(
     administrator: User,
 ) -> None:
     desk = Client(headers={"Accept-Language": "de-AT,de;q=0.9,en;q=0.5"})

@@ -72,12 +72,12 @@ class TestHistory:
         assert "From: 2020-01-31" in page
         assert "/?q=connection+pool&amp;collection=handbook" in page
 
-    def test_what_is_being_typed_is_kept_as_one_search(self, own: Client, reader: User) -> None:
+    def test_search_as_you_type_is_kept_as_one_entry(self, own: Client, reader: User) -> None:
         for typed in ("conn", "connection", "connection pool"):
             own.get("/", {"q": typed}, headers={"HX-Request": "true"})
         assert asked_by(reader) == ["connection pool"]
 
-    def test_it_is_switched_off_and_on(self, own: Client, reader: User) -> None:
+    def test_history_can_be_switched_off_and_on(self, own: Client, reader: User) -> None:
         own.post("/me/history/", {"do": "off"})
         own.get("/", {"q": "unkept"})
         own.post("/me/history/", {"do": "on"})
@@ -92,19 +92,19 @@ class TestHistory:
         event = SearchEvent.objects.get()
         assert (event.user, event.visitor, event.query) == (None, "", "")
 
-    def test_one_entry_goes_and_the_others_stay(self, own: Client, reader: User) -> None:
+    def test_single_entry_can_be_deleted(self, own: Client, reader: User) -> None:
         own.get("/", {"q": "one"})
         own.get("/", {"q": "two"})
         entry = history.history_of(reader).get(question="one")
         own.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
         assert asked_by(reader) == ["two"]
 
-    def test_visitors_and_prefetched_pages_leave_none(self, own: Client) -> None:
+    def test_visitors_and_prefetched_pages_leave_no_history(self, own: Client) -> None:
         Client().get("/", {"q": "connection pool"})
         own.get("/", {"q": "connection pool"}, headers={"Sec-Purpose": "prefetch"})
         assert not HistoryEntry.objects.exists()
 
-    def test_the_oldest_go_when_there_are_too_many(
+    def test_oldest_entries_beyond_the_limit_are_deleted(
         self, own: Client, reader: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for question in ("one", "two", "three"):
@@ -113,7 +113,7 @@ class TestHistory:
         assert history.forget_history() == 1
         assert asked_by(reader) == ["three", "two"]
 
-    def test_old_entries_are_forgotten(self, own: Client, settings: Any) -> None:
+    def test_old_entries_are_deleted(self, own: Client, settings: Any) -> None:
         own.get("/", {"q": "old"})
         assert history.forget_history() == 0
         later = timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)
@@ -153,7 +153,7 @@ class TestSaving:
         assert made.get_absolute_url() == "/library/?collection=handbook"
         assert "/library/?collection=handbook" in own.get("/me/").content.decode()
 
-    def test_visitors_are_offered_none(self) -> None:
+    def test_visitors_cannot_save_searches(self) -> None:
         from django.contrib.auth.models import AnonymousUser
 
         assert not self.form(AnonymousUser(), q="pool").strip()  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ class TestSaving:
         ],
         ids=str,
     )
-    def test_what_cannot_be_saved_says_why(
+    def test_invalid_saved_search_is_refused_with_a_reason(
         self, own: Client, saved: SavedSearch, data: dict[str, str], said: str
     ) -> None:
         response = own.post("/me/searches/", data)
@@ -178,7 +178,7 @@ class TestSaving:
         assert said in response.content.decode()
         assert SavedSearch.objects.get() == saved
 
-    def test_it_is_renamed_and_deleted(self, own: Client, saved: SavedSearch) -> None:
+    def test_saved_search_is_renamed_and_deleted(self, own: Client, saved: SavedSearch) -> None:
         address = f"/me/searches/{saved.public_id}/"
         own.post(address, {"do": "change", "name": "Bilge"})
         saved.refresh_from_db()
@@ -186,7 +186,9 @@ class TestSaving:
         own.post(address, {"do": "delete"})
         assert not SavedSearch.objects.exists()
 
-    def test_mail_needs_an_address(self, own: Client, saved: SavedSearch, reader: User) -> None:
+    def test_mails_need_an_address_of_the_user(
+        self, own: Client, saved: SavedSearch, reader: User
+    ) -> None:
         SavedSearch.objects.update(mails=False)
         reader.email = None  # type: ignore[assignment]
         reader.save()
@@ -213,7 +215,7 @@ class TestNews:
         assert mail.outbox[0].body.count("Pump maintenance") == 2
         assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
 
-    def test_without_a_question_whatever_its_filters_let_through_is_news(
+    def test_saved_filters_alone_report_all_matching_documents(
         self, own: Client, saved: SavedSearch, library: SimpleNamespace
     ) -> None:
         own.post("/me/searches/", {"collection": "handbook", "name": "All", "mails": "1"})
@@ -226,7 +228,7 @@ class TestNews:
         assert "Bread of Cave regions" in {document.title for document in found}
         assert {document.collection.slug for document in found} == {"handbook"}
 
-    def test_what_is_not_found_or_may_not_be_read_is_no_news(
+    def test_unmatched_or_unreadable_documents_are_no_news(
         self, saved: SavedSearch, library: SimpleNamespace
     ) -> None:
         text = "# Bread\n\nA loaf of rye is baked for an hour, then cools on the rack.\n"
@@ -235,7 +237,7 @@ class TestNews:
         assert search_news.look() == 0
         assert not Find.objects.exists()
 
-    def test_what_became_hidden_is_not_counted(
+    def test_hidden_documents_are_not_counted(
         self, own: Client, library: SimpleNamespace, pumps: Document
     ) -> None:
         search_news.look()
@@ -244,7 +246,7 @@ class TestNews:
         pumps.save()
         assert "1 new document" not in own.get("/me/").content.decode()
 
-    def test_what_became_hidden_before_the_mail_is_not_mailed(
+    def test_documents_hidden_before_the_mail_are_not_mailed(
         self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
         SavedSearch.objects.update(mails=False)
@@ -277,7 +279,7 @@ class TestNews:
         settings.EMAIL_BACKEND = working
         assert search_news.look() == 1
 
-    def test_the_second_digest_waits(
+    def test_second_digest_waits_for_its_interval(
         self, library: SimpleNamespace, settings: Any, pumps: Document
     ) -> None:
         search_news.look()
@@ -322,7 +324,7 @@ class TestFeed:
         entries = Xml.fromstring(response.content).findall(f"{ATOM}entry")
         return [entry.findtext(f"{ATOM}title") for entry in entries]
 
-    def test_it_lists_the_news_for_whoever_has_its_address(
+    def test_feed_lists_the_news_by_its_secret_address(
         self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
@@ -333,7 +335,7 @@ class TestFeed:
             "Pump maintenance" in own.get(f"/me/searches/{saved.public_id}/news/").content.decode()
         )
 
-    def test_what_the_owner_may_no_longer_read_leaves_it(
+    def test_feed_leaves_out_documents_the_owner_may_no_longer_read(
         self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
         address = self.feed(own, saved)
@@ -382,7 +384,7 @@ class TestFavourites:
 
 
 class TestTokens:
-    def test_one_is_made_shown_once_and_revoked(self, own: Client, caplog: Any) -> None:
+    def test_token_is_created_shown_once_and_revoked(self, own: Client, caplog: Any) -> None:
         data = {"name": "Robot", "scopes": ["read", "upload"], "days": "30"}
         page = own.post("/me/tokens/", data)
         token = page.context["token"]
@@ -414,7 +416,7 @@ class TestNobodyElse:
         saved.refresh_from_db()
         return saved
 
-    def test_not_even_administrators_see_or_change_them(
+    def test_administrators_cannot_see_or_change_personal_data(
         self, things: SavedSearch, desk: Client, reader: User
     ) -> None:
         key = AuthToken.objects.get().token_key
@@ -440,7 +442,7 @@ class TestNobodyElse:
     def test_visitors_are_asked_to_sign_in(self, page: str) -> None:
         assert Client().get(page).headers["Location"] == f"/login/?next={page}"
 
-    def test_they_are_exported_to_their_reader_without_secrets(
+    def test_personal_data_is_exported_without_secrets(
         self, things: SavedSearch, own: Client
     ) -> None:
         response = own.get("/me/export/")
@@ -455,7 +457,9 @@ class TestNobodyElse:
         assert data["threads"] == []
         assert things.feed_key not in response.content.decode()
 
-    def test_they_go_with_the_account(self, things: SavedSearch, reader: User) -> None:
+    def test_personal_data_is_deleted_with_the_account(
+        self, things: SavedSearch, reader: User
+    ) -> None:
         reader.delete()
         for model in (HistoryEntry, SavedSearch, Favourite, AuthToken):
             assert not model.objects.exists()  # type: ignore[attr-defined]

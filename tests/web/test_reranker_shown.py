@@ -56,21 +56,21 @@ def page(client: Client) -> str:
 AWAY = "The reranker is unavailable; showing the order without it."
 
 
-def test_the_page_explains_its_part(client: Client, server: FakeReranker) -> None:
+def test_page_explains_the_share_of_the_reranker(client: Client, server: FakeReranker) -> None:
     text = page(client)
     assert AWAY not in text
     assert "share beside the reranker × 0.6" in text
     assert re.search(r" reranker \+ 0\.\d{3}", text)
 
 
-def test_the_page_says_when_it_is_away(client: Client, server: FakeReranker) -> None:
+def test_page_reports_an_unreachable_reranker(client: Client, server: FakeReranker) -> None:
     server.then(status(500))
     text = page(client)
     assert AWAY in text
     assert "share beside the reranker" not in text
 
 
-def test_the_api_has_its_leaf_its_time_and_its_failure(
+def test_api_returns_score_time_and_failure_of_the_reranker(
     client: Client, server: FakeReranker, administrator: User
 ) -> None:
     client.force_login(administrator)
@@ -104,7 +104,7 @@ class TestWorkbench:
             reverse("admin:search_workbench_preview"), json.dumps(body), "application/json"
         )
 
-    def test_a_move_asks_nobody_and_explains_in_words(
+    def test_slider_move_uses_cached_scores_with_an_explanation(
         self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
     ) -> None:
         first = self.moved(client, reranking_profile, rerank="0.4")
@@ -118,7 +118,7 @@ class TestWorkbench:
         assert re.search(r"reranker</th><td>\+ [\d.]+</td>", text)
         assert "gave no answer" not in text
 
-    def test_a_server_that_is_away_is_said(
+    def test_unreachable_reranker_is_reported(
         self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
     ) -> None:
         server.then(status(500))

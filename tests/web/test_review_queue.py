@@ -51,7 +51,7 @@ def decide(desk: Client, document: Document, do: str, **fields: Any) -> str:
     return said(desk.post(f"{LIST}{document.pk}/decide/", {"do": do, **fields}))
 
 
-def test_the_queue_lists_what_waits_and_notes_decisions(
+def test_queue_lists_documents_and_records_decisions(
     handbook: Collection, desk: Client, administrator: User, ann: User, old: Document
 ) -> None:
     assert waiting(desk) == {}
@@ -86,7 +86,7 @@ def test_the_queue_lists_what_waits_and_notes_decisions(
     assert "Choose what is to be done" in decide(desk, old, "")
 
 
-def test_who_may_only_look_decides_nothing(ann: User, old: Document) -> None:
+def test_viewers_cannot_decide(ann: User, old: Document) -> None:
     client = signed_in(ann)
     declare(old, acting_user=None, review_by=TODAY)
     page = client.get(QUEUE).content.decode()
@@ -96,7 +96,7 @@ def test_who_may_only_look_decides_nothing(ann: User, old: Document) -> None:
     assert signed_in(staff("bob", "view_collection")).get(QUEUE).status_code == 403
 
 
-def test_the_document_s_page_states_it(desk: Client, ann: User, old: Document) -> None:
+def test_document_page_sets_currency_fields(desk: Client, ann: User, old: Document) -> None:
     new = make_document(old.collection, NEW, file_name="rules.md")
     address = f"{LIST}{new.pk}/change/"
     fields = form_data(desk.get(address), "document_form")
@@ -139,7 +139,7 @@ def test_owners_are_mailed_twice_and_have_a_feed(client: Client, ann: User, old:
     assert client.get(f"{feed[:-8]}x/feed/").status_code == 404
 
 
-def test_front_matter_states_it_and_wrong_values_are_warnings(
+def test_front_matter_sets_currency_and_wrong_values_are_warnings(
     handbook: Collection, ann: User, old: Document
 ) -> None:
     front = "---\nsupersedes: policy.md\nvalid_from: 2026-01-31\nreview_by: soon\nowner: bob\n---\n"
@@ -162,7 +162,7 @@ def test_front_matter_states_it_and_wrong_values_are_warnings(
     assert "nothing.md" in last.current.warnings[0]
 
 
-def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: Document) -> None:
+def test_superseding_needs_the_right_to_change(handbook: Collection, old: Document) -> None:
     adder = staff("adder", "add_document")
     front = "---\nsupersedes: policy.md\n---\n"
     new = make_document(handbook, front + NEW, file_name="rules.md", user=adder)  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def test_who_may_only_add_documents_supersedes_none(handbook: Collection, old: D
 
 
 @pytest.mark.usefixtures("no_worker")
-def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
+def test_manifest_sets_currency(tmp_path: Path, ann: User, old: Document) -> None:
     (tmp_path / "rules.md").write_text("---\nvalid_from: 2020-01-01\n---\n" + NEW)
     row = {"path": "rules.md", "valid_from": "2026-01-31", "supersedes": ["Travel policy"],
            "owner": "ann@example.org", "valid_until": "31.1.2027", "room": 7}  # fmt: skip
@@ -205,7 +205,9 @@ def test_a_manifest_states_it(tmp_path: Path, ann: User, old: Document) -> None:
 
 
 class TestEditions:
-    def test_one_title_is_offered_and_never_decided(self, desk: Client, old: Document) -> None:
+    def test_document_of_the_same_title_is_only_suggested_as_an_edition(
+        self, desk: Client, old: Document
+    ) -> None:
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         assert (again.edition_of, old.superseded_by_id) == (old, None)
         assert waiting(desk) == {"editions": ["Travel policy"]}
@@ -216,15 +218,13 @@ class TestEditions:
         old.refresh_from_db()
         assert (old.superseded_by, waiting(desk)) == (again, {})
 
-    def test_two_documents_stay_two(self, desk: Client, old: Document) -> None:
+    def test_suggestion_can_be_rejected(self, desk: Client, old: Document) -> None:
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         decide(desk, again, "apart")
         again.refresh_from_db()
         assert (again.edition_of, waiting(desk)) == (None, {})
 
-    def test_whoever_may_not_read_the_older_one_hears_of_none(
-        self, desk: Client, old: Document
-    ) -> None:
+    def test_unreadable_older_edition_is_not_suggested(self, desk: Client, old: Document) -> None:
         services.restrict([old], Readers(), acting_user=None)
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         assert again.edition_of == old
@@ -236,14 +236,14 @@ class TestEditions:
         declare(again, acting_user=None, supersedes=[old])  # which decides it as well
         assert waiting(desk) == {}
 
-    def test_nearly_the_same_text_is_offered(self, handbook: Collection) -> None:
+    def test_similar_text_is_suggested_as_an_edition(self, handbook: Collection) -> None:
         words = " ".join(f"word{i} of the long text about scales" for i in range(60))
         first = make_document(handbook, f"# First\n\n{words}.\n", file_name="a.md")
         make_document(handbook, NEW, file_name="b.md")
         later = make_document(handbook, f"# Second\n\n{words} again.\n", file_name="c.md")
         assert later.edition_of == first
 
-    def test_other_texts_and_other_collections_are_not(
+    def test_other_texts_and_collections_are_not_suggested(
         self, shelf: Collection, old: Document
     ) -> None:
         assert make_document(old.collection, NEW, file_name="rules.md").edition_of is None
@@ -255,7 +255,7 @@ class TestEditions:
         assert third.edition_of is not None
 
 
-def test_exports_carry_it(ann: User, old: Document, tmp_path: Path) -> None:
+def test_exports_contain_currency(ann: User, old: Document, tmp_path: Path) -> None:
     new = make_document(old.collection, NEW, file_name="rules.md")
     declare(new, acting_user=None, supersedes=[old], valid_from=TODAY, owner=ann, review_by=TODAY)
     path = tmp_path / "handbook.zip"

@@ -42,7 +42,7 @@ def report(client: Client, search_id: object, **fields: object) -> Any:
 
 
 class TestRecording:
-    def test_a_search_on_the_page(self, client: Client, library: SimpleNamespace) -> None:
+    def test_search_on_the_page_is_recorded(self, client: Client, library: SimpleNamespace) -> None:
         html = client.get("/", {"q": "Connection  pool"}).content.decode()
 
         event = only_event()
@@ -56,7 +56,7 @@ class TestRecording:
         assert event.profile is not None
         assert event.profile_name == f"{event.profile.name}@{event.profile.version}"
 
-    def test_a_search_by_the_api(self, api: APIClient, reader: User) -> None:
+    def test_search_by_the_api_is_recorded(self, api: APIClient, reader: User) -> None:
         api.force_authenticate(reader)
 
         body = api.get("/api/v1/search/", {"q": "barometer", "collection": "ships-papers"}).json()
@@ -65,7 +65,7 @@ class TestRecording:
         assert body["search_id"] == str(event.search_id)
         assert (event.channel, event.user, event.collections) == ("api", reader, ["ships-papers"])
 
-    def test_no_text_of_a_document_enters_it(self, member: User, client: Client) -> None:
+    def test_recorded_search_contains_no_document_text(self, member: User, client: Client) -> None:
         client.force_login(member)
         client.get("/", {"q": "zanzibar"})
 
@@ -84,7 +84,7 @@ class TestRecording:
         ],
         ids=lambda headers: "-".join(headers),
     )
-    def test_who_is_not_watched(
+    def test_untracked_visitors_are_not_recorded(
         self, client: Client, api: APIClient, headers: dict[str, str]
     ) -> None:
         html = client.get("/", {"q": "connection"}, headers=headers).content.decode()
@@ -100,7 +100,7 @@ class TestRecording:
         [{}, {"q": "  "}, {"q": "connection", "profile": "textbook"}, {"q": "x" * 4001}],
         ids=["nothing", "blank", "forced", "refused"],
     )
-    def test_what_is_no_search_of_a_reader(
+    def test_requests_that_are_no_search_are_not_recorded(
         self, client: Client, parameters: dict[str, str]
     ) -> None:
         client.get("/", parameters)
@@ -108,7 +108,7 @@ class TestRecording:
 
         assert not SearchEvent.objects.exists()
 
-    def test_switched_off(self, client: Client, settings: Any) -> None:
+    def test_nothing_is_recorded_if_switched_off(self, client: Client, settings: Any) -> None:
         settings.SEARCH_EVENTS = False
         html = client.get("/", {"q": "connection"}).content.decode()
 
@@ -129,7 +129,7 @@ class TestRecording:
 
 
 class TestOneSearch:
-    def test_its_second_page_goes_on_with_it(self, client: Client) -> None:
+    def test_second_page_belongs_to_the_same_search(self, client: Client) -> None:
         asked = {"q": "barometer", "group": "false"}
         client.get("/", asked)
         client.get("/", {**asked, "page": "2"})
@@ -139,13 +139,13 @@ class TestOneSearch:
         assert (second.page, second.first_rank) == (2, 11)
         assert list(SearchEvent.objects.searches()) == [first]
 
-    def test_so_does_asking_the_same_again(self, client: Client) -> None:
+    def test_repeated_query_belongs_to_the_same_search(self, client: Client) -> None:
         for text in ("connection pool", "Connection   POOL"):
             client.get("/", {"q": text})
 
         assert SearchEvent.objects.searches().count() == 1
 
-    def test_later_or_by_another_it_is_a_new_one(self, client: Client) -> None:
+    def test_later_or_foreign_query_is_a_new_search(self, client: Client) -> None:
         client.get("/", {"q": "connection"})
         client.get("/", {"q": "connection"}, headers={"user-agent": "another browser"})
         SearchEvent.objects.update(at=timezone.now() - recording.SAME_SEARCH * 1.1)
@@ -153,14 +153,14 @@ class TestOneSearch:
 
         assert SearchEvent.objects.searches().count() == 3
 
-    def test_what_is_typed_on_takes_its_place(self, client: Client) -> None:
+    def test_continued_typing_replaces_the_search(self, client: Client) -> None:
         for text in ("conn", "connection", "connection pool"):
             html = client.get("/", {"q": text}, headers=HTMX).content.decode()
 
         assert only_event().query == "connection pool"
         assert shown_id(html) == str(only_event().search_id)
 
-    def test_what_was_read_for_a_while_stays(self, client: Client) -> None:
+    def test_search_read_for_a_while_is_kept(self, client: Client) -> None:
         client.get("/", {"q": "connection"}, headers=HTMX)
         SearchEvent.objects.update(at=timezone.now() - recording.TYPING * 1.1)
         client.get("/", {"q": "connection pool"}, headers=HTMX)
@@ -175,7 +175,9 @@ def searched(client: Client) -> SearchEvent:
 
 
 class TestInteractions:
-    def test_a_click(self, client: Client, searched: SearchEvent, library: SimpleNamespace) -> None:
+    def test_click_is_recorded(
+        self, client: Client, searched: SearchEvent, library: SimpleNamespace
+    ) -> None:
         document = library.logbook.public_id
         for _ in range(2):
             assert report(client, searched.search_id, kind="click", document=document)
@@ -186,7 +188,7 @@ class TestInteractions:
         searched.refresh_from_db()
         assert searched.best_click == place
 
-    def test_of_the_second_page_it_counts_for_the_search(
+    def test_click_on_the_second_page_counts_for_the_search(
         self, client: Client, searched: SearchEvent, library: SimpleNamespace
     ) -> None:
         client.get("/", {"q": "barometer stood at", "group": "false", "page": "2"})
@@ -197,7 +199,7 @@ class TestInteractions:
         assert said.event == searched
         assert said.rank == 11 + second.results.index(library.logbook.public_id)
 
-    def test_dwell_keeps_the_longest(
+    def test_longest_reading_time_is_kept(
         self, client: Client, searched: SearchEvent, library: SimpleNamespace
     ) -> None:
         document = library.logbook.public_id
@@ -205,7 +207,7 @@ class TestInteractions:
             report(client, searched.search_id, kind="dwell", document=document, seconds=seconds)
             assert Interaction.objects.get().seconds in (4, 31.5, 1800)
 
-    def test_a_thumb_turns_and_is_taken_back(
+    def test_feedback_can_be_changed_and_removed(
         self, client: Client, searched: SearchEvent, library: SimpleNamespace
     ) -> None:
         thumb = {"document": library.logbook.public_id}
@@ -216,14 +218,16 @@ class TestInteractions:
         report(client, searched.search_id, kind="down", undo="1", **thumb)
         assert not Interaction.objects.exists()
 
-    def test_an_answer_about_them_all(self, client: Client, searched: SearchEvent) -> None:
+    def test_feedback_on_all_results_is_recorded(
+        self, client: Client, searched: SearchEvent
+    ) -> None:
         for kind in ("solved", "unsolved", "unsolved"):
             assert report(client, searched.search_id, kind=kind).status_code == 204
 
         said = Interaction.objects.get()
         assert (said.kind, said.document, said.rank) == ("unsolved", None, None)
 
-    def test_without_scripts_a_page_says_so_and_takes_it_back(
+    def test_feedback_without_scripts_is_confirmed_and_can_be_removed(
         self, client: Client, searched: SearchEvent
     ) -> None:
         back = "/?q=barometer"
@@ -235,13 +239,15 @@ class TestInteractions:
         assert "Withdrawn" in taken.content.decode()
         assert not Interaction.objects.exists()
 
-    def test_it_leads_nowhere_else(self, client: Client, searched: SearchEvent) -> None:
+    def test_feedback_redirects_to_own_pages_only(
+        self, client: Client, searched: SearchEvent
+    ) -> None:
         noted = report(client, searched.search_id, kind="solved", back="//evil.example/?q=x")
         assert (noted.status_code, noted.content) == (204, b"")
 
 
 class TestRefused:
-    def test_of_somebody_else_or_a_day_later(
+    def test_interaction_with_a_foreign_or_old_search_is_refused(
         self, client: Client, searched: SearchEvent, reader: User, member: User
     ) -> None:
         other, signed_in = Client(headers={"user-agent": "other"}), Client()
@@ -254,7 +260,7 @@ class TestRefused:
         SearchEvent.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
         assert report(client, searched.search_id, kind="solved").status_code == 404
 
-    def test_a_users_search_is_theirs_in_any_session(self, reader: User) -> None:
+    def test_search_of_a_user_is_accessible_in_all_their_sessions(self, reader: User) -> None:
         one, two = Client(), Client(headers={"user-agent": "a telephone"})
         one.force_login(reader)
         two.force_login(reader)
@@ -262,7 +268,7 @@ class TestRefused:
 
         assert report(two, only_event().search_id, kind="solved").status_code == 204
 
-    def test_a_document_that_was_not_found(
+    def test_interaction_with_a_document_outside_the_results_is_refused(
         self, client: Client, searched: SearchEvent, library: SimpleNamespace
     ) -> None:
         for document in (library.secret.public_id, uuid.UUID(FOREIGN)):
@@ -270,7 +276,7 @@ class TestRefused:
             assert refused.status_code == 400
             assert "not among the results" in refused.content.decode()
 
-    def test_a_document_that_was_closed_since(
+    def test_interaction_with_a_document_closed_since_is_refused(
         self, member: User, client: Client, library: SimpleNamespace
     ) -> None:
         client.force_login(member)
@@ -288,12 +294,12 @@ class TestRefused:
          {"kind": "click", "document": "x"}],
         ids=["no document", "a document", "no such kind", "nothing", "no id"],
     )  # fmt: skip
-    def test_what_makes_no_sense(
+    def test_invalid_interaction_is_refused(
         self, client: Client, searched: SearchEvent, fields: dict[str, str]
     ) -> None:
         assert report(client, searched.search_id, **fields).status_code == 400
 
-    def test_from_another_site(self, searched: SearchEvent) -> None:
+    def test_interaction_from_another_site_is_refused(self, searched: SearchEvent) -> None:
         strict = Client(enforce_csrf_checks=True)
         here = strict.post(f"/searches/{searched.search_id}/", {"kind": "solved"})
         there = strict.post(
@@ -315,7 +321,9 @@ class TestByTheApi:
         address = f"/api/v1/searches/{asked['search_id']}/interactions/"
         return lambda **fields: api.post(address, fields)
 
-    def test_all_kinds(self, asked: dict[str, Any], say: Callable[..., Any]) -> None:
+    def test_api_records_all_kinds_of_interaction(
+        self, asked: dict[str, Any], say: Callable[..., Any]
+    ) -> None:
         document = asked["results"][0]["document"]["id"]
         said = [
             say(kind="click", document=document),
@@ -331,7 +339,9 @@ class TestByTheApi:
         say(kind="up", document=document, undo=True)
         assert not Interaction.objects.filter(kind="up").exists()
 
-    def test_somebody_elses(self, asked: dict[str, Any], reader: User) -> None:
+    def test_api_refuses_interactions_with_a_foreign_search(
+        self, asked: dict[str, Any], reader: User
+    ) -> None:
         stranger = APIClient()
         stranger.force_authenticate(reader)
         address = f"/api/v1/searches/{asked['search_id']}/interactions/"
@@ -370,7 +380,7 @@ class TestWhoReadsTheQuestion:
         ],
         ids=["of a member in vain", "of a member unsure", "of others in vain", "found in the open"],
     )
-    def test_is_those_who_could_have_found_what_the_asker_could(
+    def test_question_is_readable_by_those_who_could_find_the_same(
         self, query: str, asker: str, threshold: float | None, others: set[str]
     ) -> None:
         if threshold is not None:

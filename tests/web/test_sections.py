@@ -58,7 +58,7 @@ def test_the_api_gives_the_section_around_a_result(
     assert found["is_whole"]
 
 
-def test_the_page_offers_it_and_shows_it(
+def test_page_offers_and_shows_the_section(
     client: Client, ship: Document, django_assert_num_queries: Any
 ) -> None:
     asked = chunk_of(ship, "Rope 4").ordinal
@@ -76,7 +76,7 @@ def test_the_page_offers_it_and_shows_it(
     assert plain["Location"] == f"{ship.get_absolute_url()}?chunk={asked}&q=Rope+4#chunk-{asked}"
 
 
-def test_what_may_not_be_seen_is_not_there(client: Client, ship: Document) -> None:
+def test_section_of_an_unreadable_document_is_not_found(client: Client, ship: Document) -> None:
     api = APIClient()
     address = f"/api/v1/documents/{ship.public_id}/sections/"
     assert api.get(f"{address}9999/").status_code == 404
@@ -112,7 +112,7 @@ def part(whole: Document) -> Document:
     return whole.parts.get(part_path="deck/1.md")
 
 
-def test_the_api_names_whole_and_parts(
+def test_api_links_archive_and_members(
     whole: Document, part: Document, django_assert_num_queries: Any
 ) -> None:
     api = APIClient()
@@ -129,7 +129,7 @@ def test_the_api_names_whole_and_parts(
     assert {one["part_path"] for one in listed["results"]} == {f"deck/{n}.md" for n in range(3)}
 
 
-def test_the_page_links_both_ways(
+def test_page_links_archive_and_members(
     client: Client, whole: Document, part: Document, django_assert_num_queries: Any
 ) -> None:
     with django_assert_num_queries(5):
@@ -140,7 +140,7 @@ def test_the_page_links_both_ways(
     assert f'deck/1.md in <a href="{whole.get_absolute_url()}">ship</a>' in page
 
 
-def test_parts_are_as_hidden_as_their_whole(
+def test_members_are_hidden_with_their_archive(
     client: Client, whole: Document, part: Document
 ) -> None:
     whole.collection.visibility = Visibility.GROUPS
@@ -150,7 +150,7 @@ def test_parts_are_as_hidden_as_their_whole(
     assert listed["results"] == []
 
 
-def test_the_admin_tells_parts_from_uploads(
+def test_admin_distinguishes_members_from_uploads(
     client: Client, administrator: User, whole: Document, part: Document
 ) -> None:
     client.force_login(administrator)
@@ -250,7 +250,7 @@ Default: None. Where files go if a session is stored in files.
     ],
     ids=["named", "most words elsewhere", "exact words", "only a heading"],
 )
-def test_what_is_quoted_is_of_the_section_that_is_named(
+def test_quoted_words_are_from_the_named_section(
     client: Client, db: None, question: str, heading: str, quoted: str
 ) -> None:
     make_document(make_collection(), PACKED, file_name="settings.md")

@@ -38,7 +38,7 @@ def guess(times: int, *, name: str = "reader", **meta: str) -> list[int]:
 
 
 class TestTheSignInPage:
-    def test_refuses_after_some_failures_and_says_how_long(self) -> None:
+    def test_sign_in_is_locked_after_failures_with_the_time_left(self) -> None:
         assert guess(3) == [200, 200, 429]
         response = Client().post("/login/", RIGHT)
 
@@ -54,7 +54,7 @@ class TestTheSignInPage:
         left = int(Client().post("/login/", RIGHT).headers["Retry-After"])
         assert left <= 60
 
-    def test_a_count_that_ends_while_it_is_raised_begins_again(self, monkeypatch: Any) -> None:
+    def test_counter_that_expires_during_an_increment_restarts(self, monkeypatch: Any) -> None:
         guess(2)
         client = RedisCacheClient
         raised = client.incr
@@ -67,7 +67,7 @@ class TestTheSignInPage:
         monkeypatch.setattr(client, "incr", ended)
         assert guess(1) == [429]  # the other count goes on
 
-    def test_counts_an_address_whatever_the_name(self) -> None:
+    def test_failures_are_counted_by_address(self) -> None:
         for name in ("a", "b", "c"):
             guess(1, name=name)
 
@@ -75,7 +75,7 @@ class TestTheSignInPage:
         elsewhere = Client(REMOTE_ADDR="198.51.100.7")
         assert elsewhere.post("/login/", RIGHT).status_code == 302
 
-    def test_counts_a_name_whatever_the_address(self) -> None:
+    def test_failures_are_counted_by_name(self) -> None:
         for last in range(3):
             guess(1, REMOTE_ADDR=f"198.51.100.{last}")
 
@@ -84,7 +84,7 @@ class TestTheSignInPage:
         wanted = {"username": other.username, "password": "pw-other"}
         assert Client().post("/login/", wanted).status_code == 302
 
-    def test_commands_open_it_again(self) -> None:
+    def test_commands_unlock_the_sign_in(self) -> None:
         guess(3)
         call_command("axes_reset_username", "reader", stdout=StringIO())
         assert Client().post("/login/", RIGHT).status_code == 429
@@ -100,7 +100,7 @@ class TestTheSignInPage:
             guess(1, name="127.0.0.1/", REMOTE_ADDR=f"198.51.100.{last}")
         assert Client().post("/login/", RIGHT).status_code == 302
 
-    def test_signing_in_begins_the_count_again(self) -> None:
+    def test_successful_sign_in_resets_the_count(self) -> None:
         guess(2)
         assert Client().post("/login/", RIGHT).status_code == 302
         assert guess(2) == [200, 200]
@@ -117,7 +117,9 @@ class TestBehindProxies:
         client = Client(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=chain)
         return client.post("/login/", {**RIGHT, **fields}).status_code
 
-    def test_counts_the_address_that_the_nearest_proxy_saw(self, settings: Any) -> None:
+    def test_failures_are_counted_by_the_address_seen_by_the_nearest_proxy(
+        self, settings: Any
+    ) -> None:
         settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
         for made_up in ("1.1.1.1", "2.2.2.2", "3.3.3.3"):
             self.forwarded(f"{made_up}, 203.0.113.5", username=made_up)
@@ -125,19 +127,19 @@ class TestBehindProxies:
         assert self.forwarded("4.4.4.4, 203.0.113.5") == 429
         assert self.forwarded("4.4.4.4, 203.0.113.6") == 302
 
-    def test_believes_no_header_without_proxies(self) -> None:
+    def test_forwarded_header_is_ignored_without_proxies(self) -> None:
         for made_up in ("1.1.1.1", "2.2.2.2", "3.3.3.3"):
             self.forwarded(made_up, username=made_up)
         assert self.forwarded("4.4.4.4") == 429
 
-    def test_counts_an_ipv6_network_once(self) -> None:
+    def test_ipv6_addresses_are_counted_by_network(self) -> None:
         for last in range(3):
             guess(1, name=str(last), REMOTE_ADDR=f"2001:db8::{last}")
         assert Client(REMOTE_ADDR="2001:db8::ffff").post("/login/", RIGHT).status_code == 429
 
 
 class TestTheApi:
-    def test_shares_the_count_and_says_how_long(self) -> None:
+    def test_api_shares_the_count_and_states_the_time_left(self) -> None:
         guess(3)
         response = APIClient().post(TOKEN, RIGHT)
 
@@ -146,7 +148,7 @@ class TestTheApi:
         assert 590 <= response.json()["details"]["wait_seconds"] <= 600
         assert "10 minutes" in response.json()["message"]
 
-    def test_counts_there_as_well(self) -> None:
+    def test_failures_of_the_api_are_counted(self) -> None:
         for _ in range(3):
             APIClient().post(TOKEN, {**RIGHT, "password": "guessed"})
         assert Client().post("/login/", RIGHT).status_code == 429
@@ -159,7 +161,7 @@ class TestABrowserThatSignedInBefore:
         client.post("/logout/")
         return client
 
-    def test_is_not_locked_out_by_strangers(self) -> None:
+    def test_known_browser_is_not_locked_out_by_strangers(self) -> None:
         client = self.known()
         for last in range(3):
             guess(1, REMOTE_ADDR=f"198.51.100.{last}")
@@ -167,21 +169,21 @@ class TestABrowserThatSignedInBefore:
         assert Client().post("/login/", RIGHT).status_code == 429
         assert client.post("/login/", RIGHT).status_code == 302
 
-    def test_nor_by_others_of_its_network(self) -> None:
+    def test_known_browser_is_not_locked_out_by_its_network(self) -> None:
         client = self.known()
         for name in ("a", "b", "c"):
             guess(1, name=name)
 
         assert client.post("/login/", RIGHT).status_code == 302
 
-    def test_has_as_many_guesses_as_any_other(self) -> None:
+    def test_known_browser_has_the_same_number_of_attempts(self) -> None:
         client = self.known()
         wrong = {**RIGHT, "password": "guessed"}
         assert [client.post("/login/", wrong).status_code for _ in range(4)][2:] == [429, 429]
         assert client.post("/login/", RIGHT).status_code == 429
         assert Client(REMOTE_ADDR="198.51.100.7").post("/login/", RIGHT).status_code == 302
 
-    def test_is_known_for_that_name_alone(self) -> None:
+    def test_known_browser_is_known_for_one_name_only(self) -> None:
         client = self.known()
         User.objects.create_user("other", password="pw-other")
         for last in range(3):
@@ -191,7 +193,7 @@ class TestABrowserThatSignedInBefore:
         assert client.post("/login/", right).status_code == 429
 
     @pytest.mark.parametrize("cookie", ["forged", "", "a:b:c"])
-    def test_no_other_cookie_counts(self, cookie: str) -> None:
+    def test_forged_device_cookie_is_ignored(self, cookie: str) -> None:
         client = Client()
         client.cookies["steelyard_device"] = cookie
         for last in range(3):
@@ -230,7 +232,7 @@ def secured(reader: User) -> User:
 
 
 class TestSigningIn:
-    def test_asks_for_the_code_after_the_password(self, secured: User) -> None:
+    def test_sign_in_asks_for_the_code_after_the_password(self, secured: User) -> None:
         client = Client()
         response = client.post("/login/", {**RIGHT, "next": "/library/"})
         assert response.headers["Location"].startswith("/accounts/2fa/authenticate/")
@@ -254,14 +256,14 @@ class TestSigningIn:
         assert SECRET not in str(stored.data)
         assert stored.wrap().validate_code(code())
 
-    def test_a_superuser_removes_a_lost_one(self, secured: User, desk: Client) -> None:
+    def test_superuser_removes_a_lost_second_factor(self, secured: User, desk: Client) -> None:
         row = Authenticator.objects.get(type="totp")
         address = "/admin/mfa/authenticator/"
         assert SECRET not in desk.get(address).content.decode()
         desk.post(f"{address}{row.pk}/delete/", {"post": "yes"})
         assert Client().post("/login/", RIGHT).headers["Location"] == "/"
 
-    def test_other_staff_do_not(self, secured: User) -> None:
+    def test_staff_cannot_remove_a_second_factor(self, secured: User) -> None:
         row = Authenticator.objects.get(type="totp")
         warden = staff("warden", "view_authenticator", "delete_authenticator")
         address = f"/admin/mfa/authenticator/{row.pk}/delete/"
@@ -276,7 +278,7 @@ class TestSettingOneUp:
         client.post("/accounts/reauthenticate/", {"password": "pw-reader"})
         return client
 
-    def test_codes(self, client: Client, reader: User) -> None:
+    def test_second_factor_is_set_up_by_a_code(self, client: Client, reader: User) -> None:
         page = client.get("/accounts/2fa/totp/activate/")
         assert "<svg" in page.content.decode()
         assert "data:" not in page.content.decode()
@@ -291,7 +293,7 @@ class TestSettingOneUp:
             "/accounts/password/", "/accounts/sign-on/", "/accounts/inactive/",
         ],
     )  # fmt: skip
-    def test_the_pages_have_the_frame(self, client: Client, address: str) -> None:
+    def test_second_factor_pages_have_the_frame(self, client: Client, address: str) -> None:
         page = client.get(address).content.decode()
         assert 'class="brand"' in page
         assert "<script>" not in page
@@ -311,35 +313,35 @@ class TestRequiredOfStaff:
         settings.STAFF_SECOND_FACTOR = "all"
         return staff("keeper", "view_pin", "view_document")
 
-    def test_the_admin_leads_to_the_page_that_adds_one(self, keeper: User) -> None:
+    def test_admin_redirects_staff_without_second_factor(self, keeper: User) -> None:
         client = signed_in(keeper)
         response = client.get("/admin/", follow=True)
         assert response.redirect_chain[-1][0] == "/accounts/2fa/"
         assert client.get("/").status_code == 200
 
-    def test_so_does_their_api(self, keeper: User) -> None:
+    def test_api_refuses_staff_without_second_factor(self, keeper: User) -> None:
         client = APIClient()
         client.force_login(keeper)
         response = client.get("/api/v1/pins/")
         assert response.status_code == 403
         assert "/accounts/2fa/" in response.json()["message"]
 
-    def test_and_no_token_goes_round_it(self, keeper: User) -> None:
+    def test_tokens_of_staff_without_second_factor_are_refused(self, keeper: User) -> None:
         made = signed_in(keeper).post("/me/tokens/", {"name": "x", "scopes": ["read"], "days": "7"})
         assert made.status_code == 400
         given = {"username": "keeper", "password": "pw-keeper"}
         assert APIClient().post("/api/v1/auth/token/", given).status_code == 403
 
-    def test_with_one_they_work(self, keeper: User) -> None:
+    def test_staff_with_second_factor_enter_the_admin(self, keeper: User) -> None:
         totp.TOTP.activate(keeper, SECRET)
         assert signed_in(keeper).get("/admin/").status_code == 200
 
-    def test_readers_need_none(self, keeper: User, reader: User) -> None:
+    def test_readers_need_no_second_factor(self, keeper: User, reader: User) -> None:
         assert signed_in(reader).get("/me/tokens/").status_code == 200
         assert APIClient().post("/api/v1/auth/token/", RIGHT).status_code == 201
 
     @pytest.mark.parametrize(("rule", "status"), [("password", 200), ("all", 302)])
-    def test_a_sign_on_counts_by_setting(
+    def test_sign_on_counts_as_second_factor_by_setting(
         self, keeper: User, settings: Any, rule: str, status: int
     ) -> None:
         settings.STAFF_SECOND_FACTOR = rule

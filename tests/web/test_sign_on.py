@@ -72,7 +72,7 @@ def reads(user: User, collection: Collection) -> bool:
 
 
 class TestSigningIn:
-    def test_makes_an_account_whose_groups_open_collections(
+    def test_sign_on_creates_an_account_with_groups(
         self, provider: OidcProvider, vault: Collection
     ) -> None:
         make_document(vault, "# Rope\n\nA rope.")
@@ -91,7 +91,7 @@ class TestSigningIn:
         sign_in()
         assert User.objects.count() == SocialAccount.objects.count() == 1
 
-    def test_the_page_offers_it_and_a_get_sends_nobody_away(self, provider: OidcProvider) -> None:
+    def test_sign_in_page_offers_sign_on_by_post_only(self, provider: OidcProvider) -> None:
         page = Client().get("/login/?next=/library/").content.decode()
         assert "Sign in with House" in page
         assert f'action="{LOGIN}"' in page
@@ -101,19 +101,19 @@ class TestSigningIn:
 
         assert Client().get("/accounts/oidc/other/login/").status_code == 404
 
-    def test_another_site_is_not_led_to(self, provider: OidcProvider) -> None:
+    def test_sign_on_does_not_redirect_to_another_site(self, provider: OidcProvider) -> None:
         _, response = sign_in(next="https://evil.example/")
         assert response.headers["Location"] == "/"
 
     @pytest.mark.parametrize(("is_verified", "email"), [(False, None), (True, "ann@example.org")])
-    def test_a_verified_address_alone_is_taken(
+    def test_only_a_verified_address_is_stored(
         self, provider: OidcProvider, is_verified: bool, email: str | None
     ) -> None:
         provider.person |= {"email": "Ann@example.org", "email_verified": is_verified}
         sign_in()
         assert User.objects.get().email == email
 
-    def test_expired_sessions_are_forgotten(self, provider: OidcProvider) -> None:
+    def test_expired_sessions_are_deleted(self, provider: OidcProvider) -> None:
         old, new = sign_in()[0], sign_in()[0]
         Session.objects.filter(session_key=old.session.session_key).update(
             expire_date=timezone.now() - timedelta(seconds=1)
@@ -132,7 +132,7 @@ class TestWhoGetsAnAccount:
             ("open", [], True),
         ],
     )
-    def test_is_a_setting(
+    def test_setting_decides_who_gets_an_account(
         self, provider: OidcProvider, settings: Any, rule: str, groups: list[str], made: bool
     ) -> None:
         settings.SSO_SIGN_UP = rule
@@ -144,7 +144,7 @@ class TestWhoGetsAnAccount:
         if not made:
             assert "Ask an administrator" in response.content.decode()
 
-    def test_is_nobody_by_default(self) -> None:
+    def test_no_account_is_created_by_default(self) -> None:
         from kbsite.settings import accounts
 
         assert accounts.SSO_SIGN_UP == "closed"
@@ -153,7 +153,7 @@ class TestWhoGetsAnAccount:
         assert not User.objects.exists()
 
     @pytest.mark.parametrize("is_trusted", [False, True])
-    def test_a_trusted_provider_alone_takes_over_who_has_the_address(
+    def test_only_a_trusted_provider_links_accounts_by_address(
         self, provider: OidcProvider, reader: User, settings: Any, is_trusted: bool
     ) -> None:
         settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION = is_trusted
@@ -219,7 +219,9 @@ class TestClaims:
         assert set(ann.groups.values_list("name", flat=True)) == {"by hand"}
         assert "Vault" not in first.get("/library/").content.decode()
 
-    def test_disconnecting_takes_them_away(self, provider: OidcProvider, vault: Collection) -> None:
+    def test_disconnecting_removes_the_groups(
+        self, provider: OidcProvider, vault: Collection
+    ) -> None:
         sign_in()
         SocialAccount.objects.get().delete()
         assert not reads(User.objects.get(), vault)
@@ -234,7 +236,7 @@ class TestRefresh:
     def later(self, **passed: int) -> int:
         return claim_refresh.refresh_all(now=timezone.now() + timedelta(**passed))
 
-    def test_asks_again_and_follows(
+    def test_refresh_follows_changed_groups(
         self, ann: User, provider: OidcProvider, vault: Collection
     ) -> None:
         assert self.later(minutes=1) == 0
@@ -244,7 +246,7 @@ class TestRefresh:
         assert self.later(minutes=32) == 1
         assert not reads(ann, vault)
 
-    def test_a_refusal_takes_the_groups_away_until_the_next_log_in(
+    def test_refused_refresh_removes_the_groups_until_the_next_log_in(
         self, ann: User, provider: OidcProvider, vault: Collection
     ) -> None:
         provider.refusing = True
@@ -255,7 +257,7 @@ class TestRefresh:
         assert reads(ann, vault)
 
     @pytest.mark.parametrize("is_down", [True, False], ids=["silence", "no refresh tokens"])
-    def test_hearing_nothing_does_so_after_some_hours(
+    def test_groups_expire_without_a_refresh(
         self, ann: User, provider: OidcProvider, vault: Collection, is_down: bool
     ) -> None:
         provider.is_down = is_down
@@ -294,7 +296,7 @@ class TestRefused:
         ],
         ids=str,
     )
-    def test_a_token_that_proves_nothing(
+    def test_invalid_id_token_is_refused(
         self, provider: OidcProvider, spoil: dict[str, Any]
     ) -> None:
         for name, value in spoil.items():
@@ -305,7 +307,7 @@ class TestRefused:
         assert "_auth_user_id" not in client.session
         assert not User.objects.exists()
 
-    def test_a_state_of_another_browser(self, provider: OidcProvider) -> None:
+    def test_state_of_another_browser_is_refused(self, provider: OidcProvider) -> None:
         sent = Client().post(LOGIN)
         back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=60)
         found = urlsplit(back.headers["Location"])
@@ -313,7 +315,7 @@ class TestRefused:
         victim.get(f"{found.path}?{found.query}")
         assert "_auth_user_id" not in victim.session
 
-    def test_a_provider_that_is_down(self, provider: OidcProvider) -> None:
+    def test_unreachable_provider_shows_an_error(self, provider: OidcProvider) -> None:
         provider.is_down = True
         response = Client().post(LOGIN)
         assert response.status_code < 500

@@ -79,9 +79,7 @@ def vault(provider: OidcProvider) -> Collection:
     return make_collection("Vault", visibility="groups", groups=[name])
 
 
-def test_signs_people_in_with_the_groups_of_its_claims(
-    provider: OidcProvider, vault: Collection
-) -> None:
+def test_provider_signs_users_in_with_groups(provider: OidcProvider, vault: Collection) -> None:
     _, response = sign_in(address=LOGIN, next="/library/")
 
     assert response.headers["Location"] == "/library/", response.content
@@ -92,7 +90,7 @@ def test_signs_people_in_with_the_groups_of_its_claims(
     assert ann.email == ("ann@example.org" if provider.dialect is GOOGLE else None)
 
 
-def test_leaving_the_group_is_heard_of(provider: OidcProvider, vault: Collection) -> None:
+def test_lost_group_is_noticed_at_the_refresh(provider: OidcProvider, vault: Collection) -> None:
     sign_in(address=LOGIN)
     ann = User.objects.get()
     provider.person |= {"groups": [], "email": "ann@gmail.example"}
@@ -117,7 +115,7 @@ def test_realm_roles_of_keycloak_are_groups(provider: OidcProvider) -> None:
 class TestTooManyGroups:
     """Entra ID leaves the claim out for members of more than 200 groups."""
 
-    def test_are_a_refusal_that_says_so(
+    def test_too_many_groups_are_refused_with_a_reason(
         self, provider: OidcProvider, caplog: pytest.LogCaptureFixture
     ) -> None:
         provider.person["groups"] = [GUID, *(f"{GUID[:-3]}{i}" for i in range(100, 300))]
@@ -129,7 +127,7 @@ class TestTooManyGroups:
         assert "_auth_user_id" not in client.session
         assert not User.objects.exists()
 
-    def test_close_what_the_claims_opened(
+    def test_too_many_groups_remove_the_granted_groups(
         self, provider: OidcProvider, vault: Collection, caplog: pytest.LogCaptureFixture
     ) -> None:
         sign_in(address=LOGIN)

@@ -72,11 +72,11 @@ def told(typed: str, viewer: User | None = None, *slugs: str, **more: Any) -> li
         pytest.param("rat" * 100, [], id="too long"),
     ],
 )  # fmt: skip
-def test_what_is_suggested(typed: str, expected: list[tuple[str, str]]) -> None:
+def test_typed_text_gets_these_suggestions(typed: str, expected: list[tuple[str, str]]) -> None:
     assert told(typed) == expected
 
 
-def test_only_of_the_collections_named(reader: User) -> None:
+def test_suggestions_come_from_the_named_collections(reader: User) -> None:
     make_document(make_collection("Fees"), "They are low.", title="Rates now")
     assert told("rates", reader) == [("title", "Rates now"), ("title", "Rates of next year")]
     assert told("rate", reader, "plans") == [("title", "Rates of next year")]
@@ -143,7 +143,7 @@ def test_browsers_get_addresses_and_kinds_in_the_reader_s_language(client: Clien
     assert client.get(addresses[0]).status_code == 200
 
 
-def test_they_have_a_rate_of_their_own_which_switches_them_off(
+def test_suggestions_have_their_own_rate_limit(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "suggestions", "1/min")
@@ -160,7 +160,7 @@ def test_they_have_a_rate_of_their_own_which_switches_them_off(
     assert b"suggestions" not in client.get("/opensearch.xml").content
 
 
-def test_the_description_leads_a_browser_to_the_search_and_the_suggestions(client: Client) -> None:
+def test_opensearch_description_links_search_and_suggestions(client: Client) -> None:
     assert '<link rel="search" href="/opensearch.xml"' in client.get("/").content.decode()
     response = client.get("/opensearch.xml", secure=True)
 

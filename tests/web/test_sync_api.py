@@ -112,7 +112,7 @@ def test_a_new_title_at_the_source_is_the_document_s(program: APIClient) -> None
         ({"source": f"{SOURCES}other/"}, 404, "not_found"),
     ],
 )
-def test_what_cannot_be_put_says_why_and_leaves_nothing(
+def test_invalid_document_is_refused_with_a_reason(
     program: APIClient, fields: dict[str, Any], status: int, code: str
 ) -> None:
     response = put(
@@ -123,7 +123,7 @@ def test_what_cannot_be_put_says_why_and_leaves_nothing(
     assert not Document.objects.exists()
 
 
-def test_what_a_source_no_longer_has_goes_to_the_bin_and_comes_back(program: APIClient) -> None:
+def test_missing_documents_of_a_source_are_deleted_and_restored(program: APIClient) -> None:
     assert outcomes(program, "One.", "Two.", "Three.") == ["added"] * 3
     before = Document.objects.get(source__endswith="/wiki/c")
     assert keep(program, "a", "b", "unheard-of").json() == {"deleted": 1, "missing": 0}
@@ -140,7 +140,7 @@ def test_what_a_source_no_longer_has_goes_to_the_bin_and_comes_back(program: API
     assert (before.deleted_at, before.versions.count()) == (None, 2)
 
 
-def test_a_document_that_a_person_deleted_is_listed_so(
+def test_document_deleted_by_a_person_is_listed_as_deleted(
     program: APIClient, administrator: User
 ) -> None:
     put(program, "a", "One.")
@@ -153,7 +153,7 @@ def test_a_document_that_a_person_deleted_is_listed_so(
     assert put(program, "a", "One.").json()["outcome"] == "added"
 
 
-def test_a_half_lost_source_deletes_nothing_until_the_number_is_confirmed(
+def test_large_deletion_needs_a_confirmed_number(
     program: APIClient,
 ) -> None:
     outcomes(program, "One.", "Two.", "Three.")
@@ -173,7 +173,7 @@ def test_a_half_lost_source_deletes_nothing_until_the_number_is_confirmed(
     assert (after["documents"], after["missing"], after["message"]) == (1, 0, "")
 
 
-def test_more_than_one_request_may_delete_continues(
+def test_deletion_continues_over_several_requests(
     program: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mirroring, "MOST_DELETED", 2)
@@ -183,7 +183,7 @@ def test_more_than_one_request_may_delete_continues(
     assert keep(program).json() == {"deleted": 2, "missing": 0}
 
 
-def test_more_than_one_request_may_rename_continues(
+def test_renaming_continues_over_several_requests(
     program: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mirroring, "MOST_DELETED", 2)
@@ -195,14 +195,14 @@ def test_more_than_one_request_may_rename_continues(
     assert kept() == ["x", "y", "z"]
 
 
-def test_an_archive_cannot_bring_a_version_of_it(program: APIClient, shelf: Collection) -> None:
+def test_uploads_cannot_replace_a_synced_document(program: APIClient, shelf: Collection) -> None:
     put(program, "a", "Truth.")
     other = staff("other", "add_document")
     with pytest.raises(StateConflict, match="Only names of synced sources"):
         upload(shelf, "Lies.", source=Document.objects.get().source, user=other)
 
 
-def test_its_own_document_comes_before_one_with_the_same_bytes(
+def test_document_of_the_same_id_precedes_one_with_the_same_bytes(
     program: APIClient, shelf: Collection, administrator: User
 ) -> None:
     put(program, "a", "Same.")
@@ -275,7 +275,7 @@ def test_a_watched_file_and_a_source_share_a_document(
     assert "the source “wiki”" in moved.refused[0]
 
 
-def test_scopes_rights_and_the_readers_of_the_collection(
+def test_syncing_needs_scope_rights_and_a_readable_collection(
     program: APIClient, shelf: Collection
 ) -> None:
     user = User.objects.get(username="program")
@@ -294,9 +294,7 @@ def test_scopes_rights_and_the_readers_of_the_collection(
     assert uploads.put(WIKI, {"collection": "shelf"}, format="json").status_code == 400
 
 
-def test_quotas_count_what_is_stored_and_the_audit_has_every_change(
-    program: APIClient, settings: Any
-) -> None:
+def test_syncing_counts_for_quotas_and_is_audited(program: APIClient, settings: Any) -> None:
     settings.QUOTAS_USER = {**settings.QUOTAS_USER, "uploads": 2}
     outcomes(program, "One.", "Two.")
     assert put(program, "a", "One.").json()["outcome"] == "unchanged"

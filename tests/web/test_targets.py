@@ -63,19 +63,19 @@ def states(profile: SearchProfile) -> dict[str, bool | None]:
 
 
 class TestFigures:
-    def test_hit_at_5_by_hand(self) -> None:
+    def test_hit_at_5_matches_a_count_by_hand(self) -> None:
         """First answers at ranks 1, 5 and 6, and none: two of four among the first five."""
         rows = {str(n): row(rr, None) for n, rr in enumerate((1.0, 0.2, 1 / 6, 0.0))}
         assert targets.hit_at_5(rows) == approx(2 / 4)
         assert targets.hit_at_5({**rows, "5": row(None, None)}) == approx(2 / 4)
         assert targets.hit_at_5({"1": row(None, 1.0)}) is None
 
-    def test_the_share_of_confident_questions_by_hand(self) -> None:
+    def test_share_of_confident_questions_matches_a_count_by_hand(self) -> None:
         rows = {str(n): row(1.0, sure) for n, sure in enumerate((0.9, 0.6, 0.59, None))}
         assert targets.confident_share(rows, 0.6) == approx(2 / 3)
         assert targets.confident_share({"1": {"measures": {}}}, 0.6) is None
 
-    def test_met_missed_and_not_measured(self) -> None:
+    def test_targets_are_met_missed_or_not_measured(self) -> None:
         profile = active_profile()
         drafts.set_targets(profile, WANTED, acting_user=None)
         assert states(profile) == dict.fromkeys(
@@ -89,13 +89,13 @@ class TestFigures:
             "confident_share": False,  # 2 of 4 have .6 or more, wanted .75
         }
 
-    def test_only_those_that_are_set_are_shown(self) -> None:
+    def test_only_set_targets_are_shown(self) -> None:
         profile = active_profile()
         drafts.set_targets(profile, {"p_at_5": 0.2}, acting_user=None)
         measured(profile)
         assert states(profile) == {"p_at_5": True}
 
-    def test_what_was_measured_before_an_edit_does_not_count(self) -> None:
+    def test_measurements_before_an_edit_do_not_count(self) -> None:
         draft = draft_with()
         drafts.set_targets(draft, {"p_at_5": 0.2}, acting_user=None)
         measured(draft)
@@ -131,7 +131,7 @@ class TestChanges:
         assert change.differences == ["search time (ms): none → 300", "Precision@5: none → 0.4"]
         assert (change.user, change.reason) == (administrator, "Agreed in May.")
 
-    def test_drafts_start_with_a_copy(self) -> None:
+    def test_drafts_start_with_a_copy_of_the_targets(self) -> None:
         profile = active_profile()
         drafts.set_targets(profile, WANTED, acting_user=None)
         draft = drafts.draft_from(profile, acting_user=None)
@@ -149,7 +149,7 @@ class TestChanges:
         ],
         ids=str,
     )
-    def test_invalid_ones_are_refused(self, wanted: dict[str, Any], words: str) -> None:
+    def test_invalid_targets_are_refused(self, wanted: dict[str, Any], words: str) -> None:
         with pytest.raises(ProfileError, match=words):
             drafts.set_targets(active_profile(), wanted, acting_user=None)
         assert not ProfileTargets.objects.exists()
@@ -160,7 +160,7 @@ class TestPages:
     def address(self, profile: SearchProfile, page: str) -> str:
         return f"/admin/search/searchprofile/{profile.pk}/{page}/"
 
-    def test_are_edited_and_shown_on_the_profiles_page(self, desk: Client) -> None:
+    def test_targets_are_edited_on_the_profile_page(self, desk: Client) -> None:
         client, profile = desk, active_profile()
         assert "Set targets" in client.get(self.address(profile, "change")).content.decode()
         response = client.post(
@@ -185,7 +185,7 @@ class TestPages:
         assert "both the confidence and the share" in page.content.decode()
         assert ">Agreed in May.</textarea>" in page.content.decode()
 
-    def test_viewers_see_and_do_not_set(self) -> None:
+    def test_viewers_cannot_set_targets(self) -> None:
         profile = active_profile()
         drafts.set_targets(profile, {"p_at_5": 0.4}, acting_user=None)
         viewer = signed_in(staff("viewer", "view_searchprofile"))
@@ -281,7 +281,7 @@ def text(response: Any) -> str:
 
 
 class TestStarting:
-    def test_the_form_asks_a_worker(self, tuner: Client) -> None:
+    def test_form_starts_an_optimisation_by_a_worker(self, tuner: Client) -> None:
         asked = form_data(tuner.get(f"{PAGE}start/"), "start_form")
         response = tuner.post(f"{PAGE}start/", asked)
         row = Optimisation.objects.get()
@@ -293,7 +293,7 @@ class TestStarting:
         assert "Waiting for a worker" in page
         assert REFRESH in page
 
-    def test_cancelling(self, tuner: Client) -> None:
+    def test_optimisation_can_be_cancelled(self, tuner: Client) -> None:
         row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
         response = tuner.post(f"{PAGE}{row.pk}/cancel/")
         assert "has been cancelled" in said(response)
@@ -302,7 +302,7 @@ class TestStarting:
 
 
 class TestResult:
-    def test_says_the_verdict_the_change_and_the_interval(
+    def test_result_shows_verdict_change_and_interval(
         self, viewer: Client, found: Optimisation
     ) -> None:
         page = text(viewer.get(f"{PAGE}{found.pk}/change/"))
@@ -365,7 +365,9 @@ def publisher() -> User:
 
 
 class TestExperiments:
-    def test_from_plan_to_end(self, plan: dict[str, Any], other: SearchProfile) -> None:
+    def test_experiment_is_planned_started_and_ended(
+        self, plan: dict[str, Any], other: SearchProfile
+    ) -> None:
         client = signed_in(publisher())
         client.post(f"{EXPERIMENTS}add/", plan)
         experiment = Experiment.objects.get()
@@ -404,7 +406,7 @@ class TestExperiments:
         assert reverse("admin:search_searchprofile_publish", args=(other.pk,)) in page
         assert active_profile() != other
 
-    def test_what_makes_no_plan_is_said_in_the_form(self, plan: dict[str, Any]) -> None:
+    def test_invalid_plan_is_a_form_error(self, plan: dict[str, Any]) -> None:
         client = signed_in(publisher())
         response = client.post(f"{EXPERIMENTS}add/", {**plan, "b": plan["a"]})
         assert "two different profiles" in str(response.context["adminform"].form.errors)

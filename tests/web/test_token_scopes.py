@@ -111,7 +111,7 @@ def test_a_token_never_allows_more_than_its_user(reader: User) -> None:
         assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
 
 
-def test_a_token_without_a_grant_may_all_that_its_user_may(administrator: User) -> None:
+def test_old_token_without_scopes_has_all_rights_of_its_user(administrator: User) -> None:
     _, old = AuthToken.objects.create(user=administrator)
     assert with_token(old).get(f"{V1}/pins/").status_code == 200
     (listed,) = with_token(old).get(f"{V1}/auth/token/").json()["results"]
@@ -198,7 +198,7 @@ class TestCollections:
         assert with_token(token).get(f"{V1}/collections/").json()["total"] == 0
 
     @pytest.mark.parametrize("scope", ["tune", "administer"])
-    def test_what_concerns_the_whole_site_has_no_limit(
+    def test_site_wide_scopes_cannot_be_limited_to_collections(
         self, administrator: User, scope: str
     ) -> None:
         collection = make_collection()
@@ -210,7 +210,7 @@ class TestCollections:
 
 
 class TestUse:
-    def test_it_is_noted_to_the_hour_and_not_for_every_request(self, reader: User) -> None:
+    def test_last_use_is_recorded_at_most_hourly(self, reader: User) -> None:
         row, token = tokens.make(reader, scopes=["read"])
         client = with_token(token)
         before = timezone.now()
@@ -233,7 +233,7 @@ class TestMadeByPassword:
         credentials = {"username": "reader", "password": "pw-reader"}
         return APIClient().post(f"{V1}/auth/token/", {**credentials, **fields})
 
-    def test_with_scopes_collections_and_an_expiry(self, reader: User) -> None:
+    def test_token_has_the_requested_scopes_collections_and_expiry(self, reader: User) -> None:
         make_collection("One")
         body = self.made(name="Robot", scopes=["read"], collections=["one"], days=3).json()
         assert (body["name"], body["scopes"], body["collections"]) == ("Robot", ["read"], ["one"])
@@ -252,7 +252,7 @@ class TestMadeByPassword:
         ],
         ids=str,
     )
-    def test_what_cannot_be_is_refused_and_makes_none(
+    def test_invalid_token_request_creates_no_token(
         self, reader: User, fields: dict[str, Any], said: str
     ) -> None:
         make_collection("One")
@@ -273,7 +273,7 @@ class TestANewPassword:
     def is_alive(self, token: str) -> bool:
         return bool(with_token(token).get(f"{V1}/collections/").status_code == 200)
 
-    def test_ends_the_tokens(self, reader: User) -> None:
+    def test_new_password_revokes_the_tokens(self, reader: User) -> None:
         """So does none at all."""
         changes = (lambda: reader.set_password("another-long-one-77"), reader.set_unusable_password)
         for change in changes:
@@ -283,7 +283,7 @@ class TestANewPassword:
             reader.save()
             assert not self.is_alive(token)
 
-    def test_a_renewed_hash_and_other_changes_do_not(self, reader: User, settings: Any) -> None:
+    def test_other_user_changes_keep_the_tokens(self, reader: User, settings: Any) -> None:
         _, token = tokens.make(reader, scopes=["read"])
         before = reader.password
         settings.PASSWORD_HASHERS = [
@@ -337,7 +337,7 @@ def test_a_password_makes_a_token_that_is_stored_hashed(api: APIClient, reader: 
     ],
     ids=str,
 )
-def test_wrong_credentials_make_none(
+def test_wrong_credentials_create_no_token(
     api: APIClient, reader: User, credentials: Any, status: int, code: str
 ) -> None:
     response = api.post(TOKEN, credentials)
@@ -373,7 +373,7 @@ def test_a_wrong_header_is_401(header: str, reader: User) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Token"])
-def test_a_token_is_sent_as_either(token: str, scheme: str) -> None:
+def test_token_is_accepted_as_bearer_and_token(token: str, scheme: str) -> None:
     client = APIClient(headers={"authorization": f"{scheme} {token}"})
     assert client.get(TOKEN).json()["total"] == 1
 
@@ -395,7 +395,7 @@ def test_revoking_one_leaves_the_others(api: APIClient, token: str) -> None:
     assert client.get(TOKEN).json()["total"] == 1
 
 
-def test_nobody_revokes_the_token_of_another(token: str, member: User) -> None:
+def test_token_of_another_user_cannot_be_revoked(token: str, member: User) -> None:
     other = login(APIClient(), "member", "pw-member").json()
     response = with_token(token).delete(f"{TOKEN}{other['key']}/")
     assert response.status_code == 404
@@ -468,7 +468,7 @@ def as_user(user: User) -> APIClient:
 
 
 class TestSearches:
-    def test_are_counted_over_the_page_and_the_api(self, reader: User, limit: Any) -> None:
+    def test_searches_are_counted_over_page_and_api(self, reader: User, limit: Any) -> None:
         limit(searches=2)
         client = as_user(reader)
         assert client.get("/", {"q": "rope"}).status_code == 200
@@ -482,7 +482,7 @@ class TestSearches:
         assert abs(left - int(page.headers["Retry-After"])) < 5
         assert "daily quota of 2 searches is used up" in page.content.decode()
 
-    def test_another_day_is_another_count(self, reader: User, limit: Any) -> None:
+    def test_quota_resets_each_day(self, reader: User, limit: Any) -> None:
         limit(searches=1)
         tokens.spend(reader, tokens.SEARCHES)
         Usage.objects.update(day=timezone.localdate() - timedelta(days=1))
@@ -490,7 +490,7 @@ class TestSearches:
         with pytest.raises(tokens.QuotaExceeded):
             tokens.spend(reader, tokens.SEARCHES)
 
-    def test_a_token_has_its_own(self, reader: User, limit: Any) -> None:
+    def test_token_has_its_own_quota(self, reader: User, limit: Any) -> None:
         limit(token={"searches": 1})
         one, other = holder(reader, "read"), holder(reader, "read")
         assert one.get(f"{V1}/search/?q=rope").status_code == 200
@@ -500,7 +500,7 @@ class TestSearches:
         assert other.get(f"{V1}/search/?q=rope").status_code == 200
         assert as_user(reader).get(f"{V1}/search/?q=rope").status_code == 200
 
-    def test_agents_are_counted(self, reader: User, limit: Any) -> None:
+    def test_searches_of_agents_are_counted(self, reader: User, limit: Any) -> None:
         from search.mcp.tool_results import Caller, search
 
         limit(searches=1)
@@ -521,7 +521,9 @@ class TestUploads:
         data = {"collection": "handbook", "file": file}
         return client.post(f"{V1}/documents/", data, format="multipart")
 
-    def test_are_counted_if_something_is_stored(self, administrator: User, limit: Any) -> None:
+    def test_uploads_are_counted_if_something_is_stored(
+        self, administrator: User, limit: Any
+    ) -> None:
         make_collection("Handbook")
         limit(uploads=1)
         client = as_user(administrator)
@@ -532,7 +534,9 @@ class TestUploads:
         assert refused.json()["code"] == "quota_exceeded"
         assert Document.objects.count() == 1
 
-    def test_their_size_counts_whole_or_not_at_all(self, administrator: User, limit: Any) -> None:
+    def test_upload_beyond_the_byte_quota_is_not_counted(
+        self, administrator: User, limit: Any
+    ) -> None:
         make_collection("Handbook")
         limit(bytes=30, uploads=9)
         client = as_user(administrator)
@@ -540,7 +544,7 @@ class TestUploads:
         assert not Usage.objects.filter(uploads__gt=0).exists()
         assert self.upload(client, "# Short\n").status_code == 202
 
-    def test_the_admin_says_so_too(self, desk: Client, limit: Any) -> None:
+    def test_admin_upload_respects_the_quota(self, desk: Client, limit: Any) -> None:
         collection = make_collection("Handbook")
         limit(bytes=1)
         response = desk.post(
@@ -553,7 +557,7 @@ class TestUploads:
 
 
 class TestDownloads:
-    def test_count_by_their_size_over_pages_api_admin_and_exports(
+    def test_downloads_count_by_size_everywhere(
         self, administrator: User, desk: Client, limit: Any
     ) -> None:
         document = make_document(make_collection("Handbook"), "# Rope\n\nRope is hemp.\n")
@@ -582,7 +586,7 @@ class TestDownloads:
 
 
 class TestAnswers:
-    def test_are_counted(self, reader: User, limit: Any) -> None:
+    def test_answers_are_counted(self, reader: User, limit: Any) -> None:
         make_collection("Handbook")
         limit(answers=1)
         client = as_user(reader)
@@ -593,7 +597,7 @@ class TestAnswers:
         assert "daily quota of 1 answers is used up" in refused.json()["message"]
 
 
-def test_a_readers_page_shows_them(reader: User, limit: Any) -> None:
+def test_used_quotas_are_shown_to_the_reader(reader: User, limit: Any) -> None:
     client = Client()
     client.force_login(reader)
     assert "Used today" not in client.get("/me/").content.decode()
@@ -604,7 +608,7 @@ def test_a_readers_page_shows_them(reader: User, limit: Any) -> None:
     assert "1 of 20" in page
 
 
-def test_old_counts_are_forgotten(reader: User, limit: Any) -> None:
+def test_old_quota_counts_are_deleted(reader: User, limit: Any) -> None:
     limit(searches=5)
     tokens.spend(reader, tokens.SEARCHES)
     Usage.objects.create(user=reader, token="x", day=timezone.localdate() - timedelta(days=40))

@@ -229,7 +229,7 @@ def test_every_address_of_tuning_is_in_the_table() -> None:
 
 
 class TestGroups:
-    def test_each_holds_all_of_the_one_before(self) -> None:
+    def test_each_group_includes_the_rights_of_the_previous(self) -> None:
         held = [
             {
                 f"{right.content_type.app_label}.{right.codename}"
@@ -248,7 +248,7 @@ class TestGroups:
         assert not group.permissions.exists()
         assert Group.objects.get(name=JUDGE).permissions.count() == len(GROUPS[JUDGE])
 
-    def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
+    def test_groups_are_installed_before_any_permission_exists(self) -> None:
         """As after the migrations of a fresh database, whatever order its signals come in."""
         Group.objects.all().delete()
         Permission.objects.all().delete()

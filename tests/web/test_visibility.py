@@ -34,11 +34,11 @@ from tests.support.url_walker import (
     Subject,
     addresses,
     answer,
+    cached_viewers,
     names_subject,
-    parameters_noted,
+    recorded_parameters,
     routes,
-    templates_not_noted,
-    viewers_kept,
+    without_template_contexts,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "unrecorded")]
@@ -205,9 +205,9 @@ def asked_of(route: Route, subject: Subject) -> Iterator[dict[str, Any]]:
         yield from PROBES.values()
 
 
-@viewers_kept()
-@templates_not_noted()
-@parameters_noted()
+@cached_viewers()
+@without_template_contexts()
+@recorded_parameters()
 def walk(client: Client, subject: Subject) -> dict[str, Answer]:
     """What every address answers that names `subject`, or names nothing of the library.
     An address is not asked again with parameters that it did not read: they change nothing. Nor
@@ -322,8 +322,8 @@ def test_answers_say_nothing_of_a_hidden_document(
 
 
 @pytest.mark.parametrize("make", VIEWERS, ids=lambda make: make.__name__)
-@viewers_kept()
-@templates_not_noted()
+@cached_viewers()
+@without_template_contexts()
 def test_an_address_of_a_hidden_document_answers_like_one_of_none(
     open_document: Document, client_of: Callable[[Make], Client], make: Make
 ) -> None:

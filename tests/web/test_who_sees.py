@@ -54,7 +54,9 @@ def test_queries_do_not_grow_with_collections(member: User) -> None:
     assert statements(lambda: collections.seen_by(member)) == 3
 
 
-def test_the_page_of_a_person(desk: Client, member: User, library: dict[str, Collection]) -> None:
+def test_page_of_a_person_lists_readable_documents_with_reasons(
+    desk: Client, member: User, library: dict[str, Collection]
+) -> None:
     tokens.make(member, name="Robot", scopes=["read"], collections=[library["open"].pk])
     found = desk.get(PAGES, {"q": "member"}, follow=True)
     text = " ".join(found.content.decode().split())
@@ -66,7 +68,7 @@ def test_the_page_of_a_person(desk: Client, member: User, library: dict[str, Col
     assert f"{PAGES}people/{member.pk}/" in desk.get("/admin/accounts/user/").content.decode()
 
 
-def test_the_page_of_a_document(desk: Client, library: dict[str, Collection]) -> None:
+def test_page_of_a_document_lists_its_readers(desk: Client, library: dict[str, Collection]) -> None:
     document = make_document(library["vault"], "# Treasure\n\nGold.")
     address = f"http://testserver/documents/{document.public_id}/"
     text = desk.get(PAGES, {"q": address}, follow=True).content.decode()
@@ -77,7 +79,7 @@ def test_the_page_of_a_document(desk: Client, library: dict[str, Collection]) ->
     assert ">gone</a>" not in text
 
 
-def test_is_for_superusers_and_says_what_is_not_there(member: User, desk: Client) -> None:
+def test_who_sees_page_is_for_superusers_only(member: User, desk: Client) -> None:
     client = signed_in(staff("looker", "view_user", "view_document"))
     assert client.get(PAGES).status_code == 403
     assert client.get(f"{PAGES}people/{member.pk}/").status_code == 403

@@ -82,7 +82,7 @@ class TestSite:
                     wordnet="0.1")  # fmt: skip
         configuration.bump()
 
-    def test_the_page_and_the_api_find(self, client: Client) -> None:
+    def test_page_and_api_search_without_parts(self, client: Client) -> None:
         page = client.get("/", {"q": "bearings of a pump"})
         assert "Pumps" in page.content.decode()
         answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
@@ -90,32 +90,30 @@ class TestSite:
         assert answer["degraded"] == []
 
     @pytest.mark.usefixtures("weighs_wordnet")
-    def test_a_weight_without_its_part_has_no_effect_and_is_named(self, client: Client) -> None:
+    def test_weight_of_a_missing_part_is_reported_and_ignored(self, client: Client) -> None:
         answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
         assert [each["document"]["title"] for each in answer["results"]] == ["Pumps"]
         assert sorted(answer["degraded"]) == ["concept", "wordnet"]
         page = client.get("/", {"q": "bearings of a pump"}).content.decode()
         assert "The signal “wordnet” is not installed" in page
 
-    def test_a_share_for_the_reranker_is_named(self, client: Client) -> None:
+    def test_share_of_a_missing_reranker_is_reported(self, client: Client) -> None:
         SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).update(rerank=0.5)
         configuration.bump()
         answer = client.get(reverse("api:search"), {"q": "bearings of a pump"}).json()
         assert answer["degraded"] == ["reranker"]
 
     @pytest.mark.usefixtures("weighs_wordnet")
-    def test_the_workbench_works(self) -> None:
+    def test_workbench_works_without_parts(self) -> None:
         tuner = signed_in(staff("tuner", "view_searchprofile", "change_searchprofile"))
         answer = tuner.get(reverse("admin:search_workbench"), {"q": "bearings of a pump"})
         assert answer.status_code == 200
 
-    def test_no_concepts_are_read_and_those_of_a_document_are_never_extracted(
-        self, pumps: Document
-    ) -> None:
+    def test_concepts_are_not_extracted_without_their_part(self, pumps: Document) -> None:
         assert not Concept.objects.exists()
         assert not ConceptCount.objects.exists()
 
-    def test_a_new_weight_for_it_is_refused(self) -> None:
+    def test_weight_for_a_missing_part_is_refused(self) -> None:
         shares = SharesSerializer(data={"keyword": "0.9", "wordnet": "0.1"})
         assert not shares.is_valid()
         assert "Not installed" in str(shares.errors)

@@ -100,7 +100,7 @@ def judge(client: Client, text: str, document: Document, action: str) -> Any:
 
 
 class TestPage:
-    def test_holds_a_control_with_its_cost_for_everything(
+    def test_page_has_a_control_for_every_setting(
         self, client: Client, django_assert_max_num_queries: Any
     ) -> None:
         page(client)
@@ -113,7 +113,7 @@ class TestPage:
             assert f'data-field="{name}"' in text
         assert text.count("wb-cost") >= 18
 
-    def test_is_for_those_who_may_see_profiles(self) -> None:
+    def test_workbench_needs_the_right_to_view_profiles(self) -> None:
         client = signed_in(staff("typist", "view_document"))
         assert page(client).status_code == 403
         for name in ("preview", "measures", "curve", "pools", "save", "verify", "judge"):
@@ -122,14 +122,14 @@ class TestPage:
         assert Client().get(reverse("admin:search_workbench")).status_code == 302
 
     @pytest.mark.parametrize("name", ["save", "verify", "judge"])
-    def test_whoever_only_looks_changes_nothing(self, active: SearchProfile, name: str) -> None:
+    def test_viewers_cannot_change_profiles(self, active: SearchProfile, name: str) -> None:
         client = signed_in(staff("viewer", "view_searchprofile"))
         assert page(client).status_code == 200
         assert ask(client, name, body(client, active)).status_code == 403
 
 
 class TestPreview:
-    def test_says_what_moved_and_why(self, client: Client, active: SearchProfile) -> None:
+    def test_preview_shows_moves_with_reasons(self, client: Client, active: SearchProfile) -> None:
         questions = ("a line for the harbour at night", "day of the flood", "rule of the pump")
         answers = [
             ask(client, "preview", body(client, active, text, **weights)).json()
@@ -154,7 +154,7 @@ class TestPreview:
             asked = {"profile": profile.pk, "values": form, "text": "day of the flood"}
             assert f"<h3>{profile}</h3>" in ask(client, "preview", asked).json()["html"]
 
-    def test_a_move_searches_nothing_ranks_the_draft_alone_and_reads_no_text_twice(
+    def test_slider_move_reranks_cached_candidates(
         self,
         client: Client,
         active: SearchProfile,
@@ -185,14 +185,14 @@ class TestPreview:
         [{"depth": "4"}, {"feedback": "3"}, {"boosts": "[1]"}, {"weight-general-vector": "0.99"}],
         ids=str,
     )
-    def test_what_no_profile_can_have_is_told_beside_the_control(
+    def test_invalid_value_is_reported_beside_its_control(
         self, client: Client, active: SearchProfile, change: dict[str, str]
     ) -> None:
         response = ask(client, "preview", body(client, active, "barometer", **change))
         assert response.status_code == 422
         assert set(response.json()["problems"]) == set(change)
 
-    def test_a_shelf_that_is_closed_is_gone_at_the_next_move(
+    def test_closed_collection_disappears_at_the_next_move(
         self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
         asked = body(client, active, "barometer")
@@ -203,7 +203,7 @@ class TestPreview:
         )
         assert shown not in ask(client, "preview", asked).json()["html"]
 
-    def test_shows_what_the_tuner_may_read_and_no_more(
+    def test_preview_shows_readable_documents_only(
         self, tuner: User, active: SearchProfile, library: SimpleNamespace, client: Client
     ) -> None:
         hidden = str(library.secret.public_id)
@@ -213,7 +213,7 @@ class TestPreview:
         assert hidden in ask(client, "preview", asked).json()["html"]
 
     @pytest.mark.parametrize("said", [b"no json", b"[]", b"{}"])
-    def test_nonsense_is_refused(self, client: Client, said: bytes) -> None:
+    def test_invalid_request_is_refused(self, client: Client, said: bytes) -> None:
         address = reverse("admin:search_workbench_preview")
         response = client.post(address, said, content_type="application/json")
         assert response.status_code in (400, 404)
@@ -230,7 +230,7 @@ class TestMeasures:
         ):
             assert judge(client, text, getattr(library, name), "3").status_code == 200
 
-    def test_say_what_the_pools_lack(self, client: Client, active: SearchProfile) -> None:
+    def test_measures_name_missing_pools(self, client: Client, active: SearchProfile) -> None:
         answer = ask(client, "measures", body(client, active)).json()
         assert not answer["complete"]
         assert "0 of 3 golden queries" in answer["html"]
@@ -243,7 +243,7 @@ class TestMeasures:
         answer = ask(client, "measures", body(client, active)).json()
         assert "on 3 of 4 golden queries" in answer["summary"]
 
-    def test_list_winners_and_losers(self, client: Client, active: SearchProfile) -> None:
+    def test_measures_list_winners_and_losers(self, client: Client, active: SearchProfile) -> None:
         build(Width.of(active.as_profile()))
         html = ask(client, "measures", body(client, active, **MEANING)).json()["html"]
         assert "nDCG@10" in html
@@ -251,7 +251,7 @@ class TestMeasures:
         charts = ask(client, "curve", {**body(client, active), "class": "general"}).json()["html"]
         assert "by the weight of meaning" in charts
 
-    def test_hide_questions_about_what_one_may_not_read(
+    def test_measures_hide_questions_about_unreadable_documents(
         self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
         query = GoldenQuery.objects.create(text="zanzibar lights", collections=["zanzibar"])
@@ -275,7 +275,7 @@ class TestMeasures:
         assert tasks.build_pools(PoolBuild.objects.get().pk) == 3
         assert ask(client, "measures", body(client, active)).json()["complete"]
 
-    def test_what_ranks_badly_is_listed_as_failing(
+    def test_badly_ranked_questions_are_listed_as_failing(
         self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
         judge(client, "a connection that is refused", library.urlaub, "3")
@@ -303,7 +303,7 @@ class TestMeasures:
 
 
 class TestSaving:
-    def test_makes_a_draft(self, tuner: User, active: SearchProfile, client: Client) -> None:
+    def test_saving_makes_a_draft(self, tuner: User, active: SearchProfile, client: Client) -> None:
         saved = ask(client, "save", body(client, active, reason="keywords", **KEYWORDS)).json()
         assert saved["is_new"]
         draft = SearchProfile.objects.get(pk=saved["profile"])
@@ -312,7 +312,9 @@ class TestSaving:
         assert ProfileChange.objects.filter(profile=draft, user=tuner, reason="keywords").exists()
         assert configuration.current().profile().version == active.version
 
-    def test_does_not_overwrite_another(self, active: SearchProfile, client: Client) -> None:
+    def test_saving_does_not_overwrite_a_concurrent_edit(
+        self, active: SearchProfile, client: Client
+    ) -> None:
         pk = ask(client, "save", body(client, active, **KEYWORDS)).json()["profile"]
         draft = SearchProfile.objects.get(pk=pk)
         mine = body(client, draft, depth="60")
@@ -323,7 +325,7 @@ class TestSaving:
         assert "tuner" in str(refused.json()["problems"])
         assert SearchProfile.objects.get(pk=pk).depth == 70
 
-    def test_a_live_run_is_held_against_the_figures_without_a_search(
+    def test_live_run_is_compared_with_the_what_if_figures(
         self, tuner: User, active: SearchProfile, library: SimpleNamespace, client: Client
     ) -> None:
         judge(client, "barometer on day seventeen", library.logbook, "3")

@@ -51,7 +51,7 @@ def texts(text: str) -> list[str]:
         ("See [the page](1.html). [2] Next.", ["See [the page](1.html). [2]", "Next."]),
     ],
 )
-def test_split(text: str, expected: list[str]) -> None:
+def test_text_is_split_into_these_sentences(text: str, expected: list[str]) -> None:
     assert texts(text) == expected
 
 
@@ -78,7 +78,7 @@ def test_spans_cover_all_text_in_order(text: str) -> None:
 @given(GROWING)
 @example("It is five. [1] So\n--- Foo bar")
 @example("Foo [1]\n--- Foo bar")
-def test_growth_changes_no_completed_sentence(text: str) -> None:
+def test_growing_text_changes_no_complete_sentence(text: str) -> None:
     """The sentences that a stream checks are those of the whole text."""
     found: list[tuple[int, int]] = []
     for length in range(len(text) + 1):
@@ -86,7 +86,7 @@ def test_growth_changes_no_completed_sentence(text: str) -> None:
     assert found == split(text)[: len(found)]
 
 
-def test_completed_waits_for_markers_that_may_still_come() -> None:
+def test_sentence_waits_for_markers_that_may_follow() -> None:
     assert completed("It is five. ", 0) == []
     assert completed("It is five. [1", 0) == []
     assert completed("It is five. [1] ", 0) == []
@@ -94,14 +94,14 @@ def test_completed_waits_for_markers_that_may_still_come() -> None:
     assert completed("It is five. [1] Then the", 0) == [(0, 15)]
 
 
-def test_completed_waits_for_the_blocks_next_marker() -> None:
+def test_sentence_without_marker_waits_for_the_next_marker_of_its_block() -> None:
     text = "It is five. It is old. "
     assert completed(text + "So it ", 0) == []
     assert completed(text + "So it is. [1] And then ", 0) == [(0, 11), (12, 22), (23, 36)]
     assert completed(text + "\n\nNew one ", 0) == [(0, 11), (12, 22)]
 
 
-def test_completed_comes_soon() -> None:
+def test_sentence_is_complete_soon_after_its_end() -> None:
     """A stream shows a verdict with the next sentence's first words."""
     text = "It is five. [1] It is six. [2]\n\n- Seven. [3]\n- Eight. [4]\n\nThe end is near."
     assert completed(text, 0) == split(text)[:4]

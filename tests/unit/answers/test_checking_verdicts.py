@@ -59,7 +59,7 @@ def marked(cases: dict[str, tuple[str, ...]], *verdicts: Verdict) -> list[str]:
     ]
 
 
-def test_hard_marks_are_right() -> None:
+def test_unsupported_marks_are_only_on_wrong_sentences() -> None:
     """S4-21, issue 27: on at most 3% of the right ones, on 85% of the wrong ones."""
     right, wrong, other = (sum(map(len, each.values())) for each in (RIGHT, WRONG, OTHER))
     assert right + wrong + other == 120
@@ -67,7 +67,7 @@ def test_hard_marks_are_right() -> None:
     assert len(marked(WRONG, UNSUPPORTED)) >= 0.85 * wrong
 
 
-def test_quiet_marks_are_on_few_right_sentences_and_on_some_others() -> None:
+def test_unverified_marks_are_on_few_right_sentences_and_on_some_wrong_ones() -> None:
     assert len(marked(RIGHT, UNVERIFIED)) <= 0.1 * sum(map(len, RIGHT.values()))
     assert len(marked(OTHER, UNVERIFIED, UNSUPPORTED)) >= 5
 
@@ -79,7 +79,7 @@ def kept(source: str, *texts: str, question: str = "") -> bool:
     return not is_baseless(question, text, checked(text, context), context)
 
 
-def test_an_answer_in_other_words_stays() -> None:
+def test_answer_in_other_words_is_kept() -> None:
     """Of each right sentence alone, of two or all about a passage; also in another language."""
     lost = [text for source, texts in RIGHT.items() for text in texts if not kept(source, text)]
     assert lost == marked(RIGHT, UNSUPPORTED)
@@ -89,7 +89,7 @@ def test_an_answer_in_other_words_stays() -> None:
     assert kept(POOL, "The documents do not say when, but Jane Smith wrote it.")
 
 
-def test_an_answer_of_which_nothing_is_verified_goes() -> None:
+def test_answer_without_verified_sentence_is_replaced() -> None:
     """Without a hard mark: it says nothing of its passage but words of the question (issue 27)."""
     assert not kept(TABLE, "Vendors recommend a grey cabinet.", "It is a good idea.")
     names, question = "People know Smith and her great humour.", "Who is Smith?"
@@ -118,7 +118,7 @@ def test_the_reasons_name_the_words(text: str, reason: str) -> None:
     assert sentence.reasons == (reason,)
 
 
-def test_other_words_are_quietly_not_verified() -> None:
+def test_sentence_in_other_words_is_unverified() -> None:
     """Neither a contradiction nor support is read out of words without figures and names."""
     (unknown,) = checked("Vendors recommend a grey cabinet. [1]")
     assert (unknown.verdict, unknown.reasons) == (Verdict.UNVERIFIED, (FEW_WORDS,))
@@ -126,7 +126,7 @@ def test_other_words_are_quietly_not_verified() -> None:
 
 
 @pytest.mark.parametrize("marker", ["", " [9]"])
-def test_a_sentence_without_a_passage_is_quietly_not_verified(marker: str) -> None:
+def test_sentence_without_a_passage_is_unverified(marker: str) -> None:
     (sentence,) = checked(f"Set the timeout to five seconds.{marker}")
     assert (sentence.verdict, sentence.reasons) == (UNVERIFIED, ("It cites no passage.",))
 
@@ -142,7 +142,7 @@ def test_a_sentence_without_a_passage_is_quietly_not_verified(marker: str) -> No
         "Sources:", "The settings are:", "…", REFUSAL,
     ],
 )  # fmt: skip
-def test_what_claims_nothing_is_not_checked(text: str) -> None:
+def test_text_without_a_claim_is_not_checked(text: str) -> None:
     assert set(verdicts(text)) == {UNCHECKED}
 
 
@@ -158,7 +158,7 @@ def test_code_needs_half_of_its_lines() -> None:
     assert verdicts("```py\nimport os\nos.abort()\nreturn 10\n```\n[5]") == [UNVERIFIED]
 
 
-def test_a_sentence_without_a_marker_takes_the_blocks_next_one() -> None:
+def test_sentence_without_a_marker_takes_the_next_of_its_block() -> None:
     text = "The timeout is five seconds. The pool holds ten connections. [1]\n\nIt holds ten."
     first, second, third = checked(text)
     assert [each.passage for each in first.citations] == [1]
@@ -176,7 +176,9 @@ def test_a_sentence_without_a_marker_takes_the_blocks_next_one() -> None:
         ("The timeout is five seconds, and logs are kept for 90 days. [1]", [UNSUPPORTED]),
     ],
 )
-def test_else_its_own_markers_or_the_blocks_last_one(text: str, expected: list[Verdict]) -> None:
+def test_sentence_cites_its_own_markers_or_the_last_of_its_block(
+    text: str, expected: list[Verdict]
+) -> None:
     assert verdicts(text) == expected
 
 
@@ -245,7 +247,7 @@ def test_an_answer_of_a_hundred_thousand_tokens_is_split() -> None:
     assert len(split(text)) == 20_000
 
 
-def test_a_marker_too_far_away_counts_for_nothing() -> None:
+def test_marker_too_far_away_is_ignored() -> None:
     """So a stream without markers or blank lines is released after a while."""
     text = "The pool holds ten connections. " * 400
     assert 0 < len(completed(text, 0)) < 400
@@ -254,13 +256,13 @@ def test_a_marker_too_far_away_counts_for_nothing() -> None:
     assert (first, last) == (UNVERIFIED, SUPPORTED)
 
 
-def test_one_sentence_of_a_megabyte_is_checked() -> None:
+def test_sentence_of_a_megabyte_is_checked() -> None:
     text = "value 17, 3 May 2021, D-40 and Anna Weiss " * 25_000 + "[1]"
     (span,) = split(text)
     assert check(text, span, LONG_CONTEXT).verdict is UNVERIFIED
 
 
-def test_backticks_and_brackets_alone_are_no_trap() -> None:
+def test_text_of_backticks_and_brackets_is_checked_quickly() -> None:
     for piece in ("`", "[", "[1", "``` ", "**", "“", "| ", "- ", "(", "1. ", "[1] "):
         text = piece * 20_000
         for span in split(text)[:50]:
@@ -345,14 +347,14 @@ def sure(text: str) -> list[Figure]:
 
 
 @pytest.mark.parametrize(("claim", "source"), SAME_FIGURES)
-def test_another_spelling_bears_out(claim: str, source: str) -> None:
+def test_figure_in_another_spelling_supports_a_claim(claim: str, source: str) -> None:
     assert sure(claim)
     for claimed in sure(claim):
         assert any(same(claimed, given) for given in figures(f"It was {source} then."))
 
 
 @pytest.mark.parametrize(("claim", "source"), OTHER_FIGURES)
-def test_another_figure_does_not(claim: str, source: str) -> None:
+def test_another_figure_does_not_support_a_claim(claim: str, source: str) -> None:
     assert sure(claim)
     given = figures(f"It was {source} then.")
     assert not all(any(same(claimed, each) for each in given) for claimed in sure(claim))
@@ -361,12 +363,12 @@ def test_another_figure_does_not(claim: str, source: str) -> None:
 @pytest.mark.parametrize(
     "text", ["one of them", "no one", "May we go", "the elf", "a man", "acht", "1.2.3"]
 )
-def test_words_that_may_be_no_figure_claim_nothing(text: str) -> None:
+def test_ambiguous_number_words_are_no_claim(text: str) -> None:
     assert sure(text) == []
 
 
 @given(st.text(alphabet="0123456789.,-−/: \u00a0'%$€kMsmin maytwohundredfünfzigMarch", max_size=40))
-def test_a_figure_bears_out_itself_and_none_overlaps(text: str) -> None:
+def test_figures_support_themselves_and_do_not_overlap(text: str) -> None:
     found = figures(text)
     assert all(same(each, each) for each in found)
     assert all(one.end <= two.start for one, two in pairwise(found))

@@ -38,7 +38,7 @@ def cost(*pieces: Piece) -> int:
     return sum(passage_tokens(each.title, each.heading_path, each.text) for each in pieces)
 
 
-def test_at_most_eight_passages_by_rank() -> None:
+def test_context_has_at_most_eight_passages_by_rank() -> None:
     """S5-14, S5-15."""
     context = assemble([piece(n) for n in range(1, 21)], parameters())
 
@@ -46,7 +46,7 @@ def test_at_most_eight_passages_by_rank() -> None:
     assert (context.left_out, context.copies) == (12, 0)
 
 
-def test_the_best_document_first_and_each_in_its_own_order() -> None:
+def test_passages_are_ordered_by_document_and_then_by_place() -> None:
     """D16."""
     _, manual = pieces_of(1, SENTENCES, ranks=[9, 3, 9, 9, 2, 9, 9, 9])
     hits = [manual[1], manual[4], piece(3, rank=1), piece(4, rank=4)]
@@ -120,7 +120,7 @@ def test_chunks_of_different_sections_stay_apart() -> None:
     assert [passage.heading_path for passage in passages] == [("Pool",), ("Timeouts",)]
 
 
-def test_a_chunk_joins_the_one_in_which_its_section_begins() -> None:
+def test_chunk_joins_the_chunk_where_its_section_begins() -> None:
     """A file's lines that two chunks share are one passage, though the first has two sections."""
     _, (first, second) = pieces_of(1, SENTENCES[:2], ranks=[1, 2], headings=["Pool", "Pool"])
     both = (SectionPlace(0, 2, "Size", "size"), SectionPlace(5, 2, "Unit", "unit"))
@@ -133,7 +133,7 @@ def test_a_chunk_joins_the_one_in_which_its_section_begins() -> None:
     assert chunks(assemble([first, other], parameters())) == [(100,), (101,)]
 
 
-def test_a_joined_passage_leaves_room_for_another_one() -> None:
+def test_joined_passage_counts_as_one() -> None:
     _, manual = pieces_of(1, SENTENCES[:3], ranks=[1, 3, 2])
 
     context = assemble([*manual, piece(4), piece(5)], parameters(most=2))
@@ -153,14 +153,14 @@ def test_a_table_goes_on_line_by_line_and_without_its_repeated_header() -> None:
     assert passage.text == "name | size\nA | 1\nB | 2\nC | 3"
 
 
-def test_paragraphs_stay_paragraphs() -> None:
+def test_paragraphs_of_a_passage_stay_separate() -> None:
     first = piece(1, "One.", end=4)
     second = piece(2, "Two.", document=1, version=1, ordinal=1, start=6, end=10)
 
     assert assemble([first, second], parameters()).passages[0].text == "One.\n\nTwo."
 
 
-def test_the_text_edited_by_hand_is_the_text() -> None:
+def test_passage_has_the_text_edited_by_hand() -> None:
     _, manual = pieces_of(1, SENTENCES[:2], ranks=[1, 2], overlap=1)
     edited = piece(
         101, "Written anew.", document=1, version=1, ordinal=1, start=0, end=manual[1].end,
@@ -172,7 +172,7 @@ def test_the_text_edited_by_hand_is_the_text() -> None:
     )
 
 
-def test_a_passage_grows_by_its_section_as_the_budget_lasts() -> None:
+def test_passage_grows_within_its_section_and_the_budget() -> None:
     """S5-33."""
     headings = ["Pool", "Pool", "Pool", "Timeouts"]
     _, manual = pieces_of(1, SENTENCES[:4], headings=headings)
@@ -185,7 +185,7 @@ def test_a_passage_grows_by_its_section_as_the_budget_lasts() -> None:
     assert chunks(assemble([hit], short, manual)) == [(9, 102)]
 
 
-def test_the_best_passage_grows_first_and_no_passage_without_end() -> None:
+def test_best_passage_grows_first_up_to_a_limit() -> None:
     long = [f"{name} {'word ' * 150}end." for name in "ABCDEFGHIJ"]
     _, one = pieces_of(1, long)
     _, other = pieces_of(2, long[::-1])
@@ -199,7 +199,7 @@ def test_the_best_passage_grows_first_and_no_passage_without_end() -> None:
     assert all(passage.tokens <= 800 for passage in context.passages)
 
 
-def test_nothing_grows_while_there_are_too_few_passages() -> None:
+def test_passages_do_not_grow_before_there_are_enough() -> None:
     """S5-15: the budget is first for six passages."""
     _, manual = pieces_of(1, ["Short.", "Also short."], ranks=[1, 0])
     hits = [manual[0], piece(2, "word " * 100), piece(3, "other " * 100)]
@@ -211,7 +211,7 @@ def test_nothing_grows_while_there_are_too_few_passages() -> None:
     assert chunks(assemble(hits, too_few, around)) == [(100,), (2,)]
 
 
-def test_where_two_passages_grow_together_the_next_candidate_comes_in() -> None:
+def test_joined_passages_make_room_for_the_next_candidate() -> None:
     _, manual = pieces_of(1, SENTENCES[:3], ranks=[1, 0, 2])
     hits = [manual[0], manual[2], piece(3)]
 
@@ -280,7 +280,7 @@ def test_several_rankings_are_merged_by_the_best_rank(
 @pytest.mark.parametrize(
     ("text", "expected"), [("", 0), ("cat", 1), ("字字字", 3), ("2024", 2), ("Ein Satz.", 3)]
 )
-def test_the_estimate_of_tokens(text: str, expected: int) -> None:
+def test_tokens_are_estimated_like_this(text: str, expected: int) -> None:
     assert estimated_tokens(text) == expected
 
 

@@ -68,7 +68,7 @@ def test_the_budget_is_never_exceeded(library: Library, parameters: AnswerParame
 
 
 @given(libraries(), parameters)
-def test_no_chunk_is_in_it_twice_and_every_candidate_is_accounted_for(
+def test_each_chunk_is_in_the_context_once_and_every_candidate_is_counted(
     library: Library, parameters: AnswerParameters
 ) -> None:
     """S5-12."""

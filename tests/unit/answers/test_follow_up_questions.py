@@ -26,11 +26,11 @@ from search.query import parse
         ("Explain the keepalive settings of the firewall that drops connections", False),
     ],
 )  # fmt: skip
-def test_a_follow_up(question: str, is_one: bool) -> None:
+def test_follow_up_questions_are_recognised(question: str, is_one: bool) -> None:
     assert follows_up(parse(question, DEFAULT_PATTERNS)) is is_one
 
 
-def test_the_rare_words_join_in_their_order() -> None:
+def test_rare_words_are_added_in_their_order() -> None:
     words = content_words("How long is the connection timeout of Postgres in production?")
     assert words == ("connection", "timeout", "Postgres", "production")
     chunks = {"connection": 9, "timeout": 3, "Postgres": 5, "production": 0}
@@ -43,7 +43,7 @@ def test_the_rare_words_join_in_their_order() -> None:
     )  # fmt: skip
 
 
-def test_a_question_takes_along_what_it_lacks() -> None:
+def test_follow_up_inherits_missing_words_and_identifiers() -> None:
     previous = parse("How is region D-40 reached by rope?", DEFAULT_PATTERNS)
     text = joined("And the  rope of it?", previous, ("region", "rope"), most=200)
     assert text == "And the rope of it? D-40 region"
@@ -51,7 +51,7 @@ def test_a_question_takes_along_what_it_lacks() -> None:
     assert joined("And it?", previous, ("region",), most=7) == "And it?"
 
 
-def test_the_limit_of_a_class() -> None:
+def test_number_of_candidates_is_limited_by_class() -> None:
     """S4-13: 10 / 15 / 12 / 15 / 12 of lookup, concept, code, debug, general; never more."""
     classes = [QueryClass(name) for name in ("lookup", "concept", "code", "debug", "general")]
     limits = [limited(AnswerParameters(candidates=20), each).candidates for each in classes]
@@ -73,7 +73,7 @@ def test_equal_searches_are_made_once() -> None:
         "the walls are wet and the rope slips when loaded",
     ],
 )  # fmt: skip
-def test_questions(text: str) -> None:
+def test_questions_deserve_an_answer(text: str) -> None:
     assert deserves_answer(parse(text, DEFAULT_PATTERNS))
 
 
@@ -85,5 +85,5 @@ def test_questions(text: str) -> None:
         "how long is the timeout collection:handbook",
     ],
 )  # fmt: skip
-def test_lookups(text: str) -> None:
+def test_lookups_deserve_no_answer(text: str) -> None:
     assert not deserves_answer(parse(text, DEFAULT_PATTERNS))

@@ -59,13 +59,13 @@ def test_a_refused_sentence_becomes_unsupported_and_nothing_becomes_supported() 
         "[" * 100_000,
     ],
 )  # fmt: skip
-def test_a_reply_that_cannot_be_read_changes_nothing(reply: object) -> None:
+def test_unreadable_reply_changes_no_verdict(reply: object) -> None:
     judged = judged_by(reply)
     assert judged == [None] * 4
     assert agreed(SENTENCES, judged) == list(SENTENCES)
 
 
-def test_the_passages_are_data_within_a_fence_that_they_cannot_close() -> None:
+def test_passages_cannot_close_the_fence_of_the_prompt() -> None:
     """S4-21: only the cited passages are sent, and none can end the block."""
     system, user = judge_messages({2: SENTENCES[1]}, CONTEXT)
     name = user["content"].split(">", 1)[0][1:]

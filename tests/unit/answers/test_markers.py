@@ -68,7 +68,7 @@ CASES: list[tuple[str, str, list[int]]] = [
 
 
 @pytest.mark.parametrize(("text", "wanted", "cited"), CASES, ids=[row[0] for row in CASES])
-def test_what_becomes_of_a_text(text: str, wanted: str, cited: list[int]) -> None:
+def test_text_is_parsed_the_same_in_any_pieces(text: str, wanted: str, cited: list[int]) -> None:
     """However it is cut into pieces."""
     assert read([text]) == (wanted, cited, 0)
     for size in (1, 2, 3):
@@ -96,7 +96,7 @@ def test_markers_of_passages_that_do_not_exist_are_dropped(
     assert read([text]) == (wanted, cited, dropped)
 
 
-def test_text_is_sent_at_once_and_half_a_marker_never() -> None:
+def test_text_is_sent_at_once_without_half_a_marker() -> None:
     parser = MarkerParser(KNOWN)
     sent = [
         "".join(event.text for event in parser.feed(piece) if isinstance(event, Token))
@@ -106,7 +106,7 @@ def test_text_is_sent_at_once_and_half_a_marker_never() -> None:
     assert sent == ["It closes", " after", " 30 s", "", "", " [1]", ". Then", ""]
 
 
-def test_little_is_held_back() -> None:
+def test_unfinished_markup_does_not_stop_the_stream() -> None:
     """A bracket, a code span or a link that never ends does not stop the stream."""
     for opening in ("[", "`", "【", "```"):
         parser = MarkerParser(KNOWN)
@@ -132,7 +132,7 @@ WITH_CODE = st.lists(
 
 
 @given(st.one_of(WITH_CODE, st.text(max_size=60)), st.lists(st.integers(0, 60), max_size=12))
-def test_the_pieces_do_not_matter(text: str, cuts: list[int]) -> None:
+def test_result_is_independent_of_the_pieces(text: str, cuts: list[int]) -> None:
     """Law: every split of a text gives the same text, citations and drops."""
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     pieces = [text[a:b] for a, b in pairwise(places)]
@@ -148,7 +148,7 @@ def test_the_result_has_no_live_link_and_no_uncited_marker(text: str) -> None:
     assert sorted(map(int, re.findall(r"\[\s*\^?(\d+)\s*\]", result))) == sorted(cited)
 
 
-def test_markup_that_disappears_leaves_no_tag() -> None:
+def test_removed_markup_leaves_no_tag() -> None:
     assert read(["<[9]img src=x> < [9]img>"])[0] == "< img src=x> < img>"
 
 
@@ -162,13 +162,13 @@ ELSEWHERE = MarkdownIt("commonmark", {"html": True})
 @example("1. \n\n    ```a``\n```\n```\n\n<img>~~~")
 @example("`a\n- ` b `<img>`")
 @example("~~~ `\n<img>\n~~~\n<img>")
-def test_no_program_reads_a_tag(text: str) -> None:
+def test_result_has_no_tag_for_another_markdown_parser(text: str) -> None:
     """Law: CommonMark with raw HTML, which reads code by its own rules, finds none."""
     assert "<img" not in ELSEWHERE.render(read([text])[0])
 
 
 @given(WITH_CODE)
-def test_code_has_no_live_link_either(text: str) -> None:
+def test_code_has_no_live_link(text: str) -> None:
     """Readers' programs may disagree with the parser on what is code."""
     assert "](" not in read([text])[0]
 

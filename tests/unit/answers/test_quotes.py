@@ -72,7 +72,7 @@ def test_the_sentence_with_the_words_comes_first() -> None:
     assert quoted("Who is the captain of the ferry?", held)[0] == "Its captain is Ada Lovelace."
 
 
-def test_headings_are_no_answers() -> None:
+def test_heading_is_not_quoted_as_an_answer() -> None:
     assert "Connections" not in quoted("connections", context(TIMEOUTS), most=10)
 
 
@@ -89,7 +89,7 @@ def test_a_sentence_is_embedded_after_the_title() -> None:
     assert embedder.embedded == ["Kant: He was born there."]
 
 
-def test_copies_are_quoted_once() -> None:
+def test_copied_sentences_are_quoted_once() -> None:
     assert len(quoted("ferry river hour", context(FERRY, FERRY))) == 1
 
 
@@ -98,7 +98,7 @@ def test_a_much_weaker_sentence_is_not_quoted() -> None:
     assert "Bread needs yeast." not in found
 
 
-def test_without_its_model_words_decide() -> None:
+def test_words_decide_without_the_embedding_model() -> None:
     """Degrades: a model that is away fails no answer."""
     found = extract(Query("ferry river"), context(FERRY), embedder=Broken(""), most=1)
     assert found.quotes
@@ -132,7 +132,7 @@ def test_without_terms_all_words_but_stop_words_weigh_the_same() -> None:
         ("47 default of MAIL_TIMEOUT", 0.6, False),
     ],
 )
-def test_what_speaks_for_an_answer_and_against_one(
+def test_answerability_depends_on_terms_and_confidence(
     question: str, confidence: float | None, is_surer: bool
 ) -> None:
     def sure(text: str, confidence: float | None) -> float:
@@ -155,7 +155,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS, st.integers(1, 5))
-def test_pieces_are_exact_apart_and_best_first(texts: list[str], most: int) -> None:
+def test_quotes_are_exact_separate_and_best_first(texts: list[str], most: int) -> None:
     """S5-18, S5-44."""
     held = context(*texts)
     found = extract(Query("When does the ferry cross?"), held, embedder=None, most=most).quotes
@@ -222,7 +222,7 @@ def test_a_definition_has_its_name_and_all_its_lines() -> None:
     )
 
 
-def test_steps_are_a_list_from_the_first_with_what_their_announcement_hangs_on() -> None:
+def test_steps_are_quoted_as_a_whole_list_with_their_introduction() -> None:
     text = shown("How do I run the installer?")
     assert text.startswith("#### Installing [1]\n\n")
     assert (
@@ -258,14 +258,14 @@ def test_code_without_a_word_of_the_question_is_not_called_an_answer() -> None:
         assert (answer.answerability >= SURE) is is_sure
 
 
-def test_who_wants_steps_is_shown_the_nearest_code_of_the_section() -> None:
+def test_question_for_steps_gets_the_nearest_code_of_the_section() -> None:
     assert "load = weigh(" not in shown("In how many ways is a weight measured?")
     assert "load = weigh(" in shown("How do I measure a weight in two ways?")
     blocks = ("Save this:", "> begin" * 99, "The end is near.", "All. " * 199, "> end")
     assert piece_around(*cut(*blocks), 2, steps=True) == (0, 1, 2)
 
 
-def test_of_steps_the_first_of_nearly_as_good_sentences_is_marked() -> None:
+def test_first_of_similar_steps_is_marked() -> None:
     steps = "Fill the brown pen with ink. Then fill the brown pen with blue ink."
     assert quoted("How do I fill the brown pen with blue ink?", context(steps))[0].startswith(
         "Fill"
@@ -295,7 +295,7 @@ def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
     assert r"Guard it by \_\_name\_\_ and a__b of \_c." in text
 
 
-def test_a_table_is_its_header_and_the_row() -> None:
+def test_table_is_quoted_as_its_header_and_the_row() -> None:
     text = shown("heavy kg limit")
     assert "| Beam | Limit |\n| --- | --- |\n| **heavy** | **500 kg** |" in text
     assert "short" not in text
@@ -315,7 +315,7 @@ def test_a_table_is_its_header_and_the_row() -> None:
         ("mail_timeout is a setting.", False),
     ],
 )
-def test_what_hangs_on_what_stands_before(sentence: str, expected: bool) -> None:
+def test_dependent_sentence_is_recognised_by_its_opening(sentence: str, expected: bool) -> None:
     assert hangs(sentence) is expected
 
 
@@ -331,7 +331,7 @@ def test_what_hangs_on_what_stands_before(sentence: str, expected: bool) -> None
         ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),
     ],
 )
-def test_what_is_no_answer_by_itself(text: str, alone: bool) -> None:
+def test_text_that_cannot_stand_alone_is_recognised(text: str, alone: bool) -> None:
     held = passage(1, text)
     assert stands_alone(held, TextPart(0, len(text), Kind.PROSE, 0, 0)) is alone
 
@@ -348,5 +348,5 @@ def test_what_is_no_answer_by_itself(text: str, alone: bool) -> None:
         ("Why is it 30?", "It is 40.", ""),
     ],
 )
-def test_the_value_that_a_question_asks_for(question: str, sentence: str, expected: str) -> None:
+def test_value_asked_for_is_found(question: str, sentence: str, expected: str) -> None:
     assert short_answer(question, sentence, [sentence]) == expected

@@ -60,7 +60,7 @@ def test_frames_have_a_number_a_name_and_json_on_one_line() -> None:
     assert json.loads(seen[2]["data"]) == {"text": "Zweimal am Tag\n[1]"}
 
 
-def test_no_proxy_keeps_compresses_or_buffers_it() -> None:
+def test_headers_forbid_proxies_to_cache_or_buffer_the_stream() -> None:
     response = sse(three())
 
     assert response["Content-Type"] == "text/event-stream"
@@ -84,7 +84,7 @@ def test_an_error_before_the_first_event_is_raised() -> None:
     assert closed == [True]
 
 
-def test_a_later_error_is_the_last_event() -> None:
+def test_error_after_the_first_event_is_the_last_event() -> None:
     async def broken() -> AsyncIterator[Event]:
         yield Token("a")
         raise NoActiveProfile("No profile is active.")
@@ -110,7 +110,7 @@ def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFi
     assert "secret" in caplog.text
 
 
-def test_a_silence_is_filled_with_comments() -> None:
+def test_silent_stream_sends_keepalive_comments() -> None:
     async def slow(pause: threading.Event) -> AsyncIterator[Event]:
         yield Token("a")
         while not pause.is_set():
@@ -154,7 +154,7 @@ class Endless:
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["in a silence", "between events"])
-def test_a_reader_who_leaves_closes_the_events(waits: bool) -> None:
+def test_disconnected_reader_closes_the_events(waits: bool) -> None:
     """S5-26: nothing is left running. The server cancels, as Django's ASGI handler does."""
     endless = Endless()
 

@@ -70,7 +70,7 @@ def test_a_question_has_the_models_prefix_unless_a_space_states_one(models_dir: 
     assert own.card.fingerprint != prefixed.card.fingerprint
 
 
-def test_a_model_that_we_add_to_fastembeds(tmp_path: Path) -> None:
+def test_model_added_to_fastembed_is_offered(tmp_path: Path) -> None:
     """multilingual-e5-small: the mean over the tokens, with the prefixes of its card."""
     table = random_model(tmp_path, fastembed.E5_SMALL, 384)
     model = embedder_of(fastembed.E5_SMALL, tmp_path)
@@ -84,9 +84,7 @@ def test_a_model_that_we_add_to_fastembeds(tmp_path: Path) -> None:
         np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
 
 
-def test_a_model_that_is_not_there_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_packages("fastembed")
     monkeypatch.setattr(fastembed, "_hub", CircuitBreaker(300.0))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -46,12 +46,12 @@ def test_vectors_have_the_cards_shape_and_length_1(minilm: LocalEmbedder) -> Non
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_no_texts_give_no_rows(minilm: LocalEmbedder) -> None:
+def test_empty_list_of_texts_gives_no_rows(minilm: LocalEmbedder) -> None:
     assert minilm.embed_documents([]).shape == (0, 384)
     assert list(minilm.embed_batches([])) == []
 
 
-def test_a_text_has_one_vector_whatever_stands_beside_it(minilm: LocalEmbedder) -> None:
+def test_vector_of_a_text_is_independent_of_its_batch(minilm: LocalEmbedder) -> None:
     together = minilm.embed_documents(TEXTS)
     alone = np.stack([minilm.embed_query(text) for text in TEXTS])
     np.testing.assert_array_equal(together, alone)
@@ -97,7 +97,7 @@ def test_the_tokens_of_parts_are_those_of_the_whole(minilm: LocalEmbedder) -> No
         assert minilm._encode(text) == encoder.post_process(whole).ids, text
 
 
-def test_an_error_of_the_model_reaches_whoever_asks(minilm: LocalEmbedder) -> None:
+def test_error_of_the_model_is_raised_to_the_caller(minilm: LocalEmbedder) -> None:
     def broken(encoded: Sequence[Sequence[int]]) -> Vectors:
         raise EmbeddingRejected("broken")
 
@@ -123,7 +123,7 @@ def test_text_beyond_the_window_changes_nothing(minilm: LocalEmbedder) -> None:
     assert not np.array_equal(window, within)
 
 
-def test_a_long_question_has_the_mean_of_its_windows(minilm: LocalEmbedder) -> None:
+def test_vector_of_a_long_question_is_the_mean_of_its_windows(minilm: LocalEmbedder) -> None:
     halves = ["pump " * 200, "glucose " * 200]
     vectors = minilm.embed_documents([half.strip() for half in halves])
     mean = vectors.mean(axis=0)
@@ -228,9 +228,7 @@ def test_a_damaged_model_is_built_again(
     assert model.read_bytes() == sound
 
 
-def test_a_build_that_is_killed_leaves_nothing_to_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_build_leaves_no_model_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(source: Path, target: Path) -> None:
         target.write_bytes(b"half")
         raise KeyboardInterrupt

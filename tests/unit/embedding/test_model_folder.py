@@ -42,7 +42,7 @@ def embedder_of(folder: Path, **options: Any) -> LocalEmbedder:
     return LocalEmbedder(LocalModelConfig(folder=str(folder), threads=2, **options))
 
 
-def test_the_folder_says_how_to_use_it(folder: Path) -> None:
+def test_settings_are_read_from_the_model_folder(folder: Path) -> None:
     embedder = embedder_of(folder)
     assert embedder.card.name == "my-model"
     assert embedder.card.max_tokens == 62
@@ -57,7 +57,7 @@ def test_the_folder_agrees_with_the_packaged_model(folder: Path, minilm: LocalEm
     np.testing.assert_array_equal(ours, minilm.embed_documents(PASSAGES))
 
 
-def test_prompts_stand_before_queries_and_documents(folder: Path) -> None:
+def test_prompts_are_prefixed_to_queries_and_documents(folder: Path) -> None:
     bare = embedder_of(folder)
     prompts = {"query": "query: ", "passage": "passage: "}
     write(folder, "config_sentence_transformers.json", {"prompts": prompts})
@@ -101,13 +101,15 @@ def test_the_fingerprint_follows_the_weights(folder: Path) -> None:
         ("modules.json", {"type": "x"}, "is damaged"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_named(folder: Path, name: str, content: Any, message: str) -> None:
+def test_unusable_model_folder_names_the_reason(
+    folder: Path, name: str, content: Any, message: str
+) -> None:
     write(folder, name, content)
     with pytest.raises(EmbeddingRejected, match=message):
         embedder_of(folder)
 
 
-def test_another_width_than_stated_is_refused(folder: Path) -> None:
+def test_wrong_number_of_dimensions_is_refused(folder: Path) -> None:
     write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 512,
           "pooling_mode_mean_tokens": True})  # fmt: skip
     with pytest.raises(EmbeddingRejected, match="512 dimensions"):

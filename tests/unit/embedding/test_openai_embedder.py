@@ -67,7 +67,7 @@ def expected(texts: list[str], dimensions: int = 8) -> np.ndarray:
 
 
 @pytest.mark.parametrize("answer", [ok, shuffled, plain_lists])
-def test_vectors_stand_in_the_order_of_the_texts(
+def test_vectors_are_in_the_order_of_the_texts(
     server: FakeOpenAI, waits: list[float], answer: Behaviour
 ) -> None:
     server.then(answer())
@@ -78,7 +78,7 @@ def test_vectors_stand_in_the_order_of_the_texts(
     assert waits == []
 
 
-def test_no_texts_ask_nothing(server: FakeOpenAI) -> None:
+def test_empty_list_of_texts_sends_no_request(server: FakeOpenAI) -> None:
     assert embedder_for(server).embed_documents([]).shape == (0, 8)
     assert server.requests == []
 
@@ -99,7 +99,7 @@ def test_vectors_are_scaled_to_length_1(server: FakeOpenAI) -> None:
         pytest.param([dropped()], [0.5], id="connection closed"),
     ],
 )
-def test_passing_trouble_is_tried_again(
+def test_temporary_errors_are_retried(
     server: FakeOpenAI, trouble: list[Behaviour], most: list[float], waits: list[float]
 ) -> None:
     server.then(*trouble)
@@ -138,14 +138,14 @@ def test_a_long_pause_is_left_to_the_job(
     assert waits == []
 
 
-def test_tries_end(server: FakeOpenAI, waits: list[float]) -> None:
+def test_number_of_attempts_is_limited(server: FakeOpenAI, waits: list[float]) -> None:
     server.then(*[status(500)] * 9)
     with pytest.raises(EmbeddingUnavailable, match=r"answered with error 500"):
         embedder_for(server, attempts=3).embed_documents(TEXTS)
     assert len(server.requests) == 3
 
 
-def test_a_silent_server_is_unavailable(server: FakeOpenAI) -> None:
+def test_silent_server_is_reported_as_unavailable(server: FakeOpenAI) -> None:
     """It is not asked again: its time is used up, and it may still be at work."""
     server.then(hang(20), hang(20))
     with pytest.raises(EmbeddingUnavailable, match="did not answer in time"):
@@ -163,7 +163,7 @@ def test_a_query_is_tried_twice_and_waits_for_no_long_pause(server: FakeOpenAI) 
         assert len(server.requests) == asked
 
 
-def test_no_server_is_unavailable(waits: list[float]) -> None:
+def test_missing_server_is_reported_as_unavailable(waits: list[float]) -> None:
     with FakeOpenAI() as gone:
         embedder = embedder_for(gone, attempts=2)
     with pytest.raises(EmbeddingUnavailable, match="cannot be reached"):
@@ -190,7 +190,7 @@ def test_no_server_is_unavailable(waits: list[float]) -> None:
         pytest.param(status(429, "insufficient_quota"), "billing", id="no quota"),
     ],
 )
-def test_lasting_trouble_is_for_people_and_asked_once(
+def test_permanent_errors_are_raised_without_a_retry(
     server: FakeOpenAI, waits: list[float], trouble: Behaviour, message: str
 ) -> None:
     server.then(trouble)
@@ -241,7 +241,7 @@ def test_a_failed_batch_loses_nothing_and_repeats_nothing(server: FakeOpenAI) ->
 
 
 @pytest.mark.parametrize("slow", [hang(20), dripping(0.05)], ids=["silent", "dripping"])
-def test_a_query_ends_within_its_time(server: FakeOpenAI, slow: Behaviour) -> None:
+def test_embedding_of_a_query_has_a_time_limit(server: FakeOpenAI, slow: Behaviour) -> None:
     server.then(slow)
     config = OpenAIConfig(model="fake", api_key="key", dimensions=8, base_url=server.base_url)
     embedder = OpenAIEmbedder(config)
@@ -266,7 +266,7 @@ def test_a_long_question_is_sent_in_windows_of_one_request(server: FakeOpenAI) -
     assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)
 
 
-def test_prefixes_stand_before_the_text(server: FakeOpenAI) -> None:
+def test_prefixes_are_sent_before_the_text(server: FakeOpenAI) -> None:
     options = {"query_prefix": "query: ", "document_prefix": "passage: "}
     embedder = embedder_for(server, **options)
     embedder.embed_query("a")
@@ -275,7 +275,7 @@ def test_prefixes_stand_before_the_text(server: FakeOpenAI) -> None:
     assert embedder.card.fingerprint != embedder_for(server).card.fingerprint
 
 
-def test_unknown_dimensions_are_asked_once(server: FakeOpenAI) -> None:
+def test_unknown_dimensions_are_requested_once(server: FakeOpenAI) -> None:
     embedder = embedder_for(server, dimensions=None)
     assert embedder.card.dimensions == 8
     assert embedder.card.fingerprint == "fake@127.0.0.1/8"

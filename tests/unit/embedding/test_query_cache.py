@@ -52,7 +52,7 @@ class BrokenCache:
         raise ConnectionRefusedError("no cache")
 
 
-def test_a_repeated_query_asks_no_model() -> None:
+def test_repeated_query_is_not_embedded_again() -> None:
     model, cache = CountingEmbedder(), DictCache()
     first = CachedQueryEmbedder(model, cache, ttl=60)
     second = CachedQueryEmbedder(model, cache, ttl=60)  # another process with the same cache
@@ -63,7 +63,7 @@ def test_a_repeated_query_asks_no_model() -> None:
     assert cache.timeout == 60
 
 
-def test_the_last_vectors_are_held_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latest_vectors_are_cached_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingestion.embedding.query_cache.MAX_IN_MEMORY", 2)
     model = CountingEmbedder()
     cached = CachedQueryEmbedder(model, BrokenCache(), ttl=60)
@@ -73,20 +73,20 @@ def test_the_last_vectors_are_held_in_the_process(monkeypatch: pytest.MonkeyPatc
     assert (cached.hits, cached.misses) == (2, 4)
 
 
-def test_tells_the_end_of_a_text_that_it_leaves_out() -> None:
+def test_cut_end_of_a_long_text_is_reported() -> None:
     embedder = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=None)
     assert embedder.left_out("pump " * 400) == ""
     assert embedder.left_out("pump " * 400 + "the end") == "the end"
 
 
-def test_a_kept_vector_can_be_changed_by_its_caller() -> None:
+def test_caller_cannot_change_a_cached_vector() -> None:
     cached = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=60)
     cached.embed_query("pump")
     cached.embed_query("pump")[:] = 0
     assert cached.embed_query("pump").any()
 
 
-def test_one_embedding_for_both_spellings_of_an_accent() -> None:
+def test_both_spellings_of_an_accent_share_one_vector() -> None:
     model = CountingEmbedder()
     cached = CachedQueryEmbedder(model, DictCache(), ttl=60)
     cached.embed_query("caf\u00e9")
@@ -94,7 +94,7 @@ def test_one_embedding_for_both_spellings_of_an_accent() -> None:
     assert model.asked == ["caf\u00e9"]
 
 
-def test_models_and_texts_are_kept_apart() -> None:
+def test_cache_separates_models_and_texts() -> None:
     cache = DictCache()
     for model in (CountingEmbedder("one"), CountingEmbedder("two")):
         cached = CachedQueryEmbedder(model, cache, ttl=60)
@@ -106,7 +106,7 @@ def test_models_and_texts_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("value", [b"short", "text", 7, b"\0" * 128, b"\0" * 64, b"\xff" * 64])
-def test_a_foreign_value_is_passed_over(value: Any) -> None:
+def test_foreign_cache_value_is_ignored(value: Any) -> None:
     model, cache = CountingEmbedder(), DictCache()
     expected = CachedQueryEmbedder(model, cache, ttl=60).embed_query("pump")
     for key in cache:
@@ -122,6 +122,6 @@ def test_a_broken_cache_breaks_no_query() -> None:
     assert (cached.hits, cached.misses, cached.failures) == (0, 1, 2)
 
 
-def test_a_lone_surrogate_is_a_query_too() -> None:
+def test_lone_surrogate_can_be_embedded() -> None:
     cached = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=60)
     assert cached.embed_query("half \ud800").shape == (16,)

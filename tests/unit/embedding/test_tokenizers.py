@@ -48,7 +48,7 @@ def test_windows_join_to_the_text_and_cut_no_word(words: list[str]) -> None:
 
 class TestQueryWindows:
     @given(text=st.text(max_size=60), most=st.integers(1, 20))
-    def test_cover_the_text_in_order(self, text: str, most: int) -> None:
+    def test_query_windows_cover_the_text_in_order(self, text: str, most: int) -> None:
         pieces, rest = query_windows(text, ESTIMATE, most)
         assert 1 <= len(pieces) <= QUERY_WINDOWS
         joined = "".join("".join([*pieces, rest]).split())
@@ -64,11 +64,13 @@ class TestQueryWindows:
         ],
         ids=["one", "even", "between words", "too long"],
     )
-    def test_pieces(self, text: str, most: int, pieces: list[str], rest: str) -> None:
+    def test_query_windows_are_these_pieces(
+        self, text: str, most: int, pieces: list[str], rest: str
+    ) -> None:
         assert query_windows(text, ESTIMATE, most) == (pieces, rest)
 
 
-def test_characters_of_several_tokens_are_given_once() -> None:
+def test_character_of_several_tokens_has_one_span() -> None:
     assert MODEL.spans("각")[0] == (0, 1)
     assert MODEL.spans("각")[1:] == [(1, 1)] * 2
 
@@ -86,7 +88,7 @@ def test_a_megabyte_is_the_sum_of_its_parts() -> None:
     assert spans[-len(tail) :] == tail
 
 
-def test_one_endless_word_is_cut_and_covered() -> None:
+def test_endless_word_is_covered_by_tokens() -> None:
     text = "漢" * 100_000
     assert MODEL.spans(text) == [(i, i + 1) for i in range(100_000)]
     assert ESTIMATE.count(text) == 100_000

@@ -25,7 +25,7 @@ def fetched(url: str, policy: Policy) -> tuple[bytes, Fetched]:
         return answer.file.read(), answer
 
 
-def test_a_page(site: Site, open_policy: Policy) -> None:
+def test_page_is_fetched_with_its_headers(site: Site, open_policy: Policy) -> None:
     site.routes["/a?b=c"] = page("The long arm", ETag='"1"')
     body, answer = fetched(site.url("/a?b=c#part"), open_policy)
     assert b"The long arm" in body
@@ -55,13 +55,13 @@ def test_without_the_list_nothing_internal_is_fetched(site: Site) -> None:
         "file:///etc/passwd",
     ],
 )
-def test_redirects_to_what_is_refused(site: Site, open_policy: Policy, to: str) -> None:
+def test_redirect_to_a_refused_address_is_refused(site: Site, open_policy: Policy, to: str) -> None:
     site.routes["/"] = redirect(to)
     with pytest.raises(AddressRefused):
         fetched(site.url(), open_policy)
 
 
-def test_redirects_are_followed_so_far(site: Site, open_policy: Policy) -> None:
+def test_number_of_redirects_is_limited(site: Site, open_policy: Policy) -> None:
     for number in range(5):
         site.routes[f"/{number}"] = redirect(f"/{number + 1}", (301, 302, 303, 307, 308)[number])
     site.routes["/5"] = page("there")
@@ -73,7 +73,7 @@ def test_redirects_are_followed_so_far(site: Site, open_policy: Policy) -> None:
         fetched(site.url("/0"), open_policy)
 
 
-def test_every_redirect_is_admitted_or_not(site: Site, open_policy: Policy) -> None:
+def test_every_redirect_is_checked_by_the_caller(site: Site, open_policy: Policy) -> None:
     site.routes["/a"] = redirect("/b")
     site.routes["/b"] = page("there")
     seen: list[str] = []
@@ -89,7 +89,7 @@ def test_every_redirect_is_admitted_or_not(site: Site, open_policy: Policy) -> N
     assert site.paths == ["/a"]
 
 
-def test_a_name_that_changes_its_address(site: Site) -> None:
+def test_rebinding_name_is_resolved_once(site: Site) -> None:
     """The second answer of a rebinding name server is never asked for."""
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
     asked: list[str] = []
@@ -130,13 +130,15 @@ def test_proxies_of_the_environment_are_not_used(
 # --- size and time -----------------------------------------------------------------------------
 
 
-def test_an_answer_that_says_that_it_is_too_large(site: Site, open_policy: Policy) -> None:
+def test_response_with_a_too_large_content_length_is_refused(
+    site: Site, open_policy: Policy
+) -> None:
     site.routes["/"] = Answer(b"x", headers={"Content-Length": "99999999"})
     with pytest.raises(TooLong, match="larger than 1 MB"):
         fetched(site.url(), replace(open_policy, size=2**20))
 
 
-def test_an_answer_that_does_not_end(site: Site, open_policy: Policy) -> None:
+def test_endless_response_is_cut_off(site: Site, open_policy: Policy) -> None:
     def endless(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
         while True:
@@ -176,7 +178,9 @@ def _bare_deflate(data: bytes) -> bytes:
     ],
     ids=["gzip", "two members", "deflate", "bare deflate", "identity"],
 )
-def test_encodings(site: Site, open_policy: Policy, encoding: str, packed: bytes) -> None:
+def test_compressed_responses_are_unpacked(
+    site: Site, open_policy: Policy, encoding: str, packed: bytes
+) -> None:
     site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
     assert fetched(site.url(), open_policy)[0] == b"The long arm"
 
@@ -191,7 +195,7 @@ def test_encodings(site: Site, open_policy: Policy, encoding: str, packed: bytes
     ],
     ids=["brotli", "three layers", "no gzip", "cut off"],
 )
-def test_encodings_that_are_broken(
+def test_broken_compression_is_an_error(
     site: Site, open_policy: Policy, encoding: str, packed: bytes, message: str
 ) -> None:
     site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
@@ -220,7 +224,9 @@ def _drip(start: bytes, part: bytes) -> Answer:
     ],
     ids=["headers", "body", "body-without-length", "chunks", "continue"],
 )
-def test_slow_drips(site: Site, open_policy: Policy, start: bytes, part: bytes) -> None:
+def test_slow_response_is_cut_off_at_the_deadline(
+    site: Site, open_policy: Policy, start: bytes, part: bytes
+) -> None:
     """Each single read is quick; all together would never end."""
     site.routes["/"] = _drip(start, part)
     with pytest.raises(TooLong, match=r"longer than 0\.2 seconds"):
@@ -240,7 +246,7 @@ def test_a_page_cut_at_the_deadline_is_not_whole(site: Site, open_policy: Policy
         fetched(site.url(), replace(open_policy, seconds=0.2))
 
 
-def test_a_server_that_says_nothing(open_policy: Policy) -> None:
+def test_silent_server_times_out(open_policy: Policy) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         guard = Guard(allow=read_rules([f"127.0.0.1:{port}"]))
@@ -249,13 +255,13 @@ def test_a_server_that_says_nothing(open_policy: Policy) -> None:
                 fetched(f"{scheme}://127.0.0.1:{port}/", Policy(guard=guard, seconds=0.15))
 
 
-def test_a_server_that_hangs_up(site: Site, open_policy: Policy) -> None:
+def test_closed_connection_is_an_error(site: Site, open_policy: Policy) -> None:
     site.routes["/"] = Answer(lambda handler: handler.connection.close())
     with pytest.raises(FetchError, match="cannot be reached, or closed"):
         fetched(site.url(), open_policy)
 
 
-def test_headers_without_end(site: Site, open_policy: Policy) -> None:
+def test_endless_headers_are_an_error(site: Site, open_policy: Policy) -> None:
     def many(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
         while True:
@@ -273,7 +279,9 @@ def test_headers_without_end(site: Site, open_policy: Policy) -> None:
     ("status", "message"),
     [(404, "nothing at this address"), (403, "refuses to show"), (418, "status 418"), (204, "204")],
 )
-def test_statuses(site: Site, open_policy: Policy, status: int, message: str) -> None:
+def test_error_statuses_are_explained(
+    site: Site, open_policy: Policy, status: int, message: str
+) -> None:
     site.routes["/"] = Answer(status=status)
     with pytest.raises(FetchError, match=message):
         fetched(site.url(), open_policy)
@@ -289,7 +297,9 @@ def test_statuses(site: Site, open_policy: Policy, status: int, message: str) ->
         (500, "", 30.0),
     ],
 )
-def test_pauses(site: Site, open_policy: Policy, status: int, after: str, seconds: float) -> None:
+def test_retry_after_delays_the_next_attempt(
+    site: Site, open_policy: Policy, status: int, after: str, seconds: float
+) -> None:
     site.routes["/"] = Answer(status=status, headers={"Retry-After": after} if after else {})
     with pytest.raises(RetryLater) as caught:
         fetched(site.url(), open_policy)
@@ -325,13 +335,13 @@ def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
     )
 
 
-def test_the_certificate_is_that_of_the_name(secure_site: Site, authority: trustme.CA) -> None:
+def test_certificate_is_checked_for_the_name(secure_site: Site, authority: trustme.CA) -> None:
     """The connection goes to a checked address; the name in the handshake stays the host's."""
     policy = _policy(secure_site, authority, "secure.example")
     assert b"over TLS" in fetched(secure_site.url("/", "secure.example"), policy)[0]
 
 
-def test_certificates_that_are_not_valid(secure_site: Site, authority: trustme.CA) -> None:
+def test_invalid_certificates_are_refused(secure_site: Site, authority: trustme.CA) -> None:
     other = _policy(secure_site, authority, "other.example")
     with pytest.raises(FetchError, match=r"certificate of other\.example is not valid"):
         fetched(secure_site.url("/", "other.example"), other)

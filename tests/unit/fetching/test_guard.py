@@ -44,7 +44,7 @@ def reached(url: str, guard: Guard, *addresses: str) -> list[str]:
         *("100::1", "2001:10::1", "5f00::1", "::ffff:0:127.0.0.1"),
     ],
 )
-def test_internal_addresses(address: str) -> None:
+def test_internal_addresses_are_refused(address: str) -> None:
     with pytest.raises(AddressRefused, match=r"internal address"):
         reached("https://example.org/", Guard(), address)
 
@@ -52,7 +52,7 @@ def test_internal_addresses(address: str) -> None:
 @pytest.mark.parametrize(
     "address", [PUBLIC, "8.8.8.8", "172.32.0.1", "2606:4700::1111", "64:ff9b::8.8.8.8"]
 )
-def test_public_addresses(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert reached("https://example.org/", Guard(), address) == [str(ip_address(address))]
 
 
@@ -79,7 +79,7 @@ def test_one_bad_address_among_good_ones_refuses_all() -> None:
     ],
     ids=lambda url: ascii(url)[:40],
 )  # fmt: skip
-def test_what_is_no_address_to_fetch(url: str) -> None:
+def test_invalid_address_is_refused_with_a_sentence(url: str) -> None:
     with pytest.raises(AddressRefused) as caught:
         reached(url, Guard(), PUBLIC)
     assert str(caught.value).endswith(".")
@@ -103,13 +103,13 @@ def test_what_is_no_address_to_fetch(url: str) -> None:
         ("https://my_host.example/", "https://my_host.example/"),
     ],
 )
-def test_one_form_of_each_address(written: str, canonical: str) -> None:
+def test_each_address_has_one_canonical_form(written: str, canonical: str) -> None:
     target = read_target(written)
     assert target.url == canonical
     assert read_target(target.url) == target
 
 
-def test_links_are_seen_from_their_page() -> None:
+def test_links_are_resolved_against_their_page() -> None:
     base = "https://example.org/docs/a.html"
     assert read_target("../b?x#y", base).url == "https://example.org/b?x"
     assert read_target("//other.example/c", base).url == "https://other.example/c"
@@ -155,7 +155,7 @@ def test_an_address_is_public_only_where_python_agrees(address: object) -> None:
         ("169.254.169.254", "http://169.254.169.254/", ""),
     ],
 )
-def test_what_an_administrator_allowed(allow: str, url: str, address: str) -> None:
+def test_allowed_internal_address_is_reached(allow: str, url: str, address: str) -> None:
     with pytest.raises(AddressRefused):
         reached(url, Guard(), address)
     assert reached(url, Guard(allow=read_rules([allow])), address)
@@ -176,12 +176,12 @@ def test_what_an_administrator_allowed(allow: str, url: str, address: str) -> No
         ("10.0.0.0/8:8000", "http://wiki.example:8000/", PUBLIC),
     ],
 )
-def test_what_an_administrator_did_not_mean(allow: str, url: str, address: str) -> None:
+def test_rule_does_not_allow_other_addresses(allow: str, url: str, address: str) -> None:
     with pytest.raises(AddressRefused):
         reached(url, Guard(allow=read_rules([allow])), address)
 
 
-def test_what_denies_wins() -> None:
+def test_deny_rule_wins_over_allow_rule() -> None:
     by_host = Guard(allow=read_rules([".example"]), deny=read_rules(["secret.example"]))
     assert reached("http://open.example/", by_host, "10.0.0.1")
     with pytest.raises(AddressRefused, match="deny list"):
@@ -192,7 +192,7 @@ def test_what_denies_wins() -> None:
 
 
 @pytest.mark.parametrize("text", ["exa mple", "*.example.org", "10.0.0.0/33", "a/b", "http://x/"])
-def test_rules_that_are_none(text: str) -> None:
+def test_invalid_rules_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="neither a host nor a network"):
         read_rules([text])
 
@@ -200,7 +200,7 @@ def test_rules_that_are_none(text: str) -> None:
 # --- name servers ------------------------------------------------------------------------------
 
 
-def test_a_name_server_that_does_not_answer() -> None:
+def test_silent_name_server_times_out() -> None:
     is_over = threading.Event()
 
     def slow(host: str, port: int) -> Sequence[str]:
@@ -212,7 +212,7 @@ def test_a_name_server_that_does_not_answer() -> None:
     is_over.set()
 
 
-def test_a_name_that_does_not_exist() -> None:
+def test_unknown_name_is_an_error() -> None:
     def unknown(host: str, port: int) -> Sequence[str]:
         raise OSError
 

@@ -24,7 +24,7 @@ def links(text: str, **headers: str) -> list[str]:
     return [link.removeprefix("https://example.org") for link in found]
 
 
-def test_links() -> None:
+def test_links_of_a_page_are_found() -> None:
     page = """<a href="b.html">b</a><A HREF='/c?x=1&amp;y=2'>c</A><a class=x href=d>d</a>
       <a href="b.html#part">again</a><a href="mailto:a@b.c">m</a><a href="javascript:x()">j</a>
       <a href="https://other.example/">o</a><a rel="nofollow ugc" href="/no">n</a>
@@ -35,7 +35,7 @@ def test_links() -> None:
     ]
 
 
-def test_a_base_moves_the_links() -> None:
+def test_base_element_changes_the_links() -> None:
     assert links('<base href="/other/"><a href="b">b</a>') == ["/other/b"]
 
 
@@ -51,7 +51,9 @@ def test_a_base_moves_the_links() -> None:
         ("", "steelyard: noindex", False, True),
     ],
 )
-def test_wishes_to_robots(text: str, header: str, may_index: bool, may_follow: bool) -> None:
+def test_robots_meta_tags_are_respected(
+    text: str, header: str, may_index: bool, may_follow: bool
+) -> None:
     headers = {"x-robots-tag": header} if header else {}
     page = read_page(f'{text}<a href="/b">b</a>', URL, headers, "Steelyard")
     assert (page.may_index, bool(page.links)) == (may_index, may_follow)
@@ -66,7 +68,7 @@ def test_wishes_to_robots(text: str, header: str, may_index: bool, may_follow: b
     ],
     ids=lambda text: text[:12],
 )  # fmt: skip
-def test_pages_that_are_meant_to_hurt(text: str) -> None:
+def test_hostile_pages_are_read_quickly(text: str) -> None:
     started = time.process_time()
     assert len(links(text)) <= 5_000
     assert time.process_time() - started < 5
@@ -87,17 +89,17 @@ def sitemap(data: bytes, limit: int = 2**20) -> tuple[tuple[str, ...], bool]:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_sitemaps(pack: object) -> None:
+def test_sitemap_lists_its_addresses(pack: object) -> None:
     data = pack(SITEMAP.encode())  # type: ignore[operator]
     assert sitemap(data) == (("https://example.org/a", "https://example.org/b&c"), False)
 
 
-def test_an_index_of_sitemaps() -> None:
+def test_sitemap_index_lists_its_sitemaps() -> None:
     index = "<sitemapindex><sitemap><loc>/one.xml.gz</loc></sitemap></sitemapindex>"
     assert sitemap(index.encode()) == (("https://example.org/one.xml.gz",), True)
 
 
-def test_a_sitemap_of_plain_lines() -> None:
+def test_sitemap_of_plain_lines_is_read() -> None:
     assert sitemap(b"https://example.org/a\n\nhttps://example.org/b\nnonsense\n")[0] == (
         "https://example.org/a",
         "https://example.org/b",
@@ -114,7 +116,7 @@ def test_a_sitemap_of_plain_lines() -> None:
         ("<urlset>" + "<url>" * 30, "nested"),
     ],
 )
-def test_what_is_no_sitemap(text: str, message: str) -> None:
+def test_invalid_sitemap_is_an_error(text: str, message: str) -> None:
     with pytest.raises(FetchError, match=message):
         sitemap(text.encode())
 
@@ -127,7 +129,7 @@ def test_a_packed_sitemap_is_counted() -> None:
 # --- robots.txt --------------------------------------------------------------------------------
 
 
-def test_robots(site: Site, open_policy: Policy) -> None:
+def test_robots_file_is_respected(site: Site, open_policy: Policy) -> None:
     site.routes["/robots.txt"] = Answer(
         b"User-agent: *\nDisallow: /\n\nUser-agent: Steelyard\nDisallow: /private\n"
         b"Allow: /private/open\nCrawl-delay: 2\n\nSitemap: https://example.org/s.xml\n"
@@ -186,5 +188,7 @@ PAGE = b"<!doctype html><p>text"
         ("https://example.org/..%2f..%2fetc%2fpasswd.txt", {}, b"words\n", "passwd.txt"),
     ],
 )
-def test_names(url: str, headers: dict[str, str], head: bytes, name: str) -> None:
+def test_file_name_comes_from_address_and_headers(
+    url: str, headers: dict[str, str], head: bytes, name: str
+) -> None:
     assert file_name(url, headers, head) == name

@@ -46,14 +46,14 @@ def _package(manifest: str, spine: str) -> str:
     )
 
 
-def test_a_chapter_in_an_old_encoding(parse: Parse) -> None:
+def test_chapter_in_an_old_encoding_is_read(parse: Parse) -> None:
     document = parse(_book({"c.xhtml": LATIN}), "a.epub")
     assert list(document.blocks) == [h(1, "Größe"), p("Eine Waage.")]
     assert (document.title, document.author) == ("Beam handbook", "Ada Weigher")
     assert "one by one" in document.warnings[0]
 
 
-def test_a_chapter_that_is_lacking_and_the_order_of_the_others(parse: Parse) -> None:
+def test_missing_chapter_keeps_the_order_of_the_others(parse: Parse) -> None:
     items = "".join(
         f'<item id="{name}" href="{name}.xhtml" media-type="application/xhtml+xml"/>'
         for name in ("a", "gone", "c")
@@ -65,23 +65,23 @@ def test_a_chapter_that_is_lacking_and_the_order_of_the_others(parse: Parse) -> 
     assert document.title == "Beam handbook"
 
 
-def test_no_container_file(parse: Parse) -> None:
+def test_book_without_container_file_is_read(parse: Parse) -> None:
     document = parse(_book({"META-INF/container.xml": None}), "a.epub")
     assert list(document.blocks) == CHAPTER
     assert document.title == "Beam handbook"
 
 
-def test_neither_container_nor_package(parse: Parse) -> None:
+def test_book_without_container_and_package_is_read(parse: Parse) -> None:
     book = _book({"META-INF/container.xml": None, "book.opf": None, "b.xhtml": "<p>First.</p>"})
     assert list(parse(book, "a.epub").blocks) == [p("First."), *CHAPTER]
 
 
-def test_no_chapter_at_all(parse: Parse) -> None:
+def test_book_without_chapters_is_damaged(parse: Parse) -> None:
     with pytest.raises(DamagedFile, match="contains no chapters"):
         parse(_book({"META-INF/container.xml": None, "c.xhtml": None}), "a.epub")
 
 
-def test_protected_chapters_are_said_and_protected_fonts_do_no_harm(parse: Parse) -> None:
+def test_protected_chapters_are_refused_and_protected_fonts_are_ignored(parse: Parse) -> None:
     locked = {"META-INF/encryption.xml": ENCRYPTION.format("c.xhtml"), "c.xhtml": b"\x93\xff" * 9}
     with pytest.raises(EncryptedFile, match="DRM"):
         parse(_book(dict(locked)), "a.epub")
@@ -118,19 +118,19 @@ def _cell(text: str, columns: int = 1) -> str:
 
 
 @pytest.mark.parametrize("prefix", ["w", "ns0"])
-def test_a_hyphen_at_which_no_line_ends_is_one(parse: Parse, prefix: str) -> None:
+def test_non_breaking_hyphen_is_a_hyphen(parse: Parse, prefix: str) -> None:
     body = "<w:p><w:r><w:t>Part AB</w:t><w:noBreakHyphen/><w:t>123</w:t></w:r></w:p>"
     assert list(parse(_docx(body, prefix), "a.docx").blocks) == [p("Part AB-123")]
 
 
-def test_the_label_of_two_columns_is_one_label(parse: Parse) -> None:
+def test_label_over_two_columns_appears_once(parse: Parse) -> None:
     first = f"<w:tr>{_cell('Size', 2)}{_cell('Price')}</w:tr>"
     second = f"<w:tr>{_cell('3')}{_cell('4')}{_cell('5')}</w:tr>"
     (block,) = parse(_docx(f"<w:tbl>{first}{second}</w:tbl>"), "a.docx").blocks
     assert block == table(("Size", "", "Price"), ("3", "4", "5"))
 
 
-def test_contents_whose_titles_end_in_numbers(parse: Parse) -> None:
+def test_contents_with_titles_ending_in_numbers_are_recognised(parse: Parse) -> None:
     lines = "".join(
         f"<w:p><w:r><w:t>Chapter {number}</w:t><w:tab/><w:t>{page}</w:t></w:r></w:p>"
         for number, page in ((1, 3), (2, 9), (3, 27))
@@ -158,12 +158,14 @@ def test_comments_stay_out_of_the_sentence_they_are_about(parse: Parse) -> None:
         rb"{\rtf1\ansi\ansicpg1252 caf\'e9 \'e4\par}",
     ],
 )
-def test_code_pages_of_rtf(parse: Parse, text: bytes) -> None:
+def test_rtf_in_other_code_pages_is_read(parse: Parse, text: bytes) -> None:
     assert list(parse(text, "a.rtf").blocks) == [p("café ä")]
 
 
 @pytest.mark.parametrize(("name", "wanted"), [("a.docx", ".doc"), ("a.pptx", ".ppt")])
-def test_an_old_document_under_a_new_name(parse: Parse, name: str, wanted: str) -> None:
+def test_old_office_file_named_in_the_new_format_is_refused(
+    parse: Parse, name: str, wanted: str
+) -> None:
     # Far into the file, where the name alone decides which parser is asked.
     old = outlook.make_ole({"Data": bytes(5000)})
     with pytest.raises(TypeMismatch, match=f"Rename it to end in {wanted} "):

@@ -15,7 +15,7 @@ from .conftest import Parse
 from .shorthand import h, p, table
 
 
-def test_json(parse: Parse) -> None:
+def test_json_becomes_headings_and_paragraphs(parse: Parse) -> None:
     document = parse(builders.make_json(), "a.json")
     assert list(document.blocks) == [
         p("name: Beam handbook\nweight: 1.50\ntags: beam, hook"), h(2, "parts"), h(3, "Long arm"),
@@ -38,7 +38,7 @@ def test_json(parse: Parse) -> None:
         ('{"empty": {}, "none": []}', ["none:"]),
     ],
 )
-def test_json_values(parse: Parse, source: str, texts: list[str] | None) -> None:
+def test_json_values_become_text(parse: Parse, source: str, texts: list[str] | None) -> None:
     found = [block.text for block in parse(source, "a.json").blocks]
     if texts is None:
         assert sum(text.count("9") for text in found) == 5_000
@@ -46,7 +46,7 @@ def test_json_values(parse: Parse, source: str, texts: list[str] | None) -> None
         assert found == texts
 
 
-def test_objects_far_below_are_paths(parse: Parse) -> None:
+def test_deeply_nested_objects_become_paths(parse: Parse) -> None:
     nested = json.dumps({"a": {"b": {"c": {"d": {"e": "deep", "f": [{"g": 1}]}}}}})
     assert list(parse(nested, "a.json").blocks) == [
         h(2, "a"),
@@ -62,20 +62,20 @@ def test_json_that_nests_too_deeply_is_plain_text(parse: Parse, depth: int) -> N
     assert "nested too deeply" in document.warnings[0]
 
 
-def test_json_with_comments_is_plain_text_and_said_so(parse: Parse) -> None:
+def test_json_with_comments_is_plain_text_with_a_warning(parse: Parse) -> None:
     document = parse('{\n  // a comment\n  "a": 1\n}', "a.json")
     assert "line 2" in document.warnings[0]
     assert '"a": 1' in document.blocks[0].text
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
-def test_json_lines(parse: Parse, name: str) -> None:
+def test_json_lines_become_records(parse: Parse, name: str) -> None:
     document = parse('{"title": "One", "n": 1}\n\n{"n": 2}\n{"n": \n', name)
     assert list(document.blocks) == [h(2, "One"), p("title: One\nn: 1"), p("n: 2"), p('{"n":')]
     assert document.warnings == ("1 line is not valid JSON and was indexed as plain text.",)
 
 
-def test_more_records_than_the_limit(parse: Parse) -> None:
+def test_too_many_records_are_refused(parse: Parse) -> None:
     lines = '{"n": 1}\n' * 11
     for content, name in ((lines, "a.jsonl"), (json.dumps([{"n": 1}] * 12), "a.json")):
         with pytest.raises(ParseLimitExceeded, match="more than 10 records"):
@@ -89,7 +89,7 @@ def test_long_values_are_split_and_whole(parse: Parse) -> None:
     assert " ".join(block.text for block in blocks).split() == ["body:", *words.split()]
 
 
-def test_xml_of_records(parse: Parse) -> None:
+def test_xml_records_become_sections(parse: Parse) -> None:
     document = parse(builders.make_xml(), "a.xml")
     assert list(document.blocks) == [
         h(1, "Beam handbook"), p("product: sku=D40"), h(2, "Long arm"),
@@ -99,7 +99,7 @@ def test_xml_of_records(parse: Parse) -> None:
     assert document.title == "Beam handbook"
 
 
-def test_xml_of_an_article(parse: Parse) -> None:
+def test_xml_article_becomes_sections(parse: Parse) -> None:
     article = (
         "<!DOCTYPE article SYSTEM 'article.dtd'><article id='a1'><front><title-group>"
         "<article-title>On <i>beams</i></article-title></title-group></front><body>"
@@ -129,7 +129,7 @@ def test_xml_in_an_encoding_that_expat_lacks(parse: Parse, encoding: str) -> Non
     assert list(parse(source.encode(encoding), "a.xml").blocks) == [p("b: 重さを量る")]
 
 
-def test_html_within_a_feed(parse: Parse) -> None:
+def test_html_within_a_feed_is_read(parse: Parse) -> None:
     page = "&lt;p&gt;One &lt;b&gt;two&lt;/b&gt;&lt;/p&gt;"
     feed = f"<rss><item><description>{page}</description></item></rss>"
     assert parse(feed, "a.rss").blocks[0].text == "description: One two"
@@ -160,5 +160,7 @@ def test_xml_that_is_not_well_formed_is_plain_text(parse: Parse) -> None:
         ("<a>ä</a>".encode("utf-16"), "a.xml", filetypes.XML),
     ],
 )
-def test_recognised(content: bytes, name: str, expected: FileType) -> None:
+def test_data_formats_are_recognised_by_content(
+    content: bytes, name: str, expected: FileType
+) -> None:
     assert sniff(content, name) == expected

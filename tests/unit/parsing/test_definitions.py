@@ -100,13 +100,13 @@ TERM, TEXT = ("Definition Term", "beam"), ("Definition", "It weighs.")
         ),
     ],
 )
-def test_what_belongs_to_a_definition(
+def test_paragraphs_after_a_term_belong_to_its_definition(
     parse: Parse, paragraphs: list[tuple[str, str]], blocks: list[Block]
 ) -> None:
     assert list(parse(written(*paragraphs), "a.docx").blocks) == blocks
 
 
-def test_a_style_of_words_is_none_of_paragraphs(parse: Parse) -> None:
+def test_character_style_makes_no_definition(parse: Parse) -> None:
     content = written(("Normal", "A beam is long."), character="HTML Definition")
     assert list(parse(content, "a.docx").blocks) == [p("A beam is long.")]
 
@@ -139,7 +139,7 @@ def hanging(*lines: tuple[str, str], indent: float = -36, is_bold: bool = False)
     return saved(document)
 
 
-def test_terms_run_in(parse: Parse) -> None:
+def test_run_in_terms_are_recognised(parse: Parse) -> None:
     content = hanging(("beam", "\tThe long part."), ("hook", "\tHolds\tthe load."))
     assert list(parse(content, "a.docx").blocks) == [
         *define("beam", li(0, "beam: The long part.")),
@@ -158,7 +158,7 @@ def test_terms_run_in(parse: Parse) -> None:
         pytest.param(hanging(("Ann", "\tHello."), ("Ann", "\tAgain.")), id="one speaker"),
     ],
 )
-def test_what_only_looks_run_in(parse: Parse, content: bytes) -> None:
+def test_bold_text_that_is_no_run_in_term_is_left_alone(parse: Parse, content: bytes) -> None:
     blocks = list(parse(content, "a.docx").blocks)
     assert {(block.kind, block.terms) for block in blocks} == {("paragraph", ())}
     assert not any("\ufdd0" <= char <= "\ufdd2" for block in blocks for char in block.text)

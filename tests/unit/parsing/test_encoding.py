@@ -27,7 +27,7 @@ JAPANESE = "棹秤は、錘を動かして重さを量る道具です。古く�
         ("ASCII alone. " * 30_000 + GERMAN, "cp1252"),
     ],
 )  # fmt: skip
-def test_detected(text: str, encoding: str) -> None:
+def test_encoding_of_a_text_is_detected(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
@@ -41,7 +41,7 @@ def test_detected(text: str, encoding: str) -> None:
         for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
     ],
 )  # fmt: skip
-def test_unicode_without_a_mark(text: str, encoding: str) -> None:
+def test_unicode_without_a_byte_order_mark_is_detected(text: str, encoding: str) -> None:
     data = text.encode(encoding)
     assert decode(data) == text
     assert sniff(data, "a.txt") is TEXT
@@ -80,11 +80,11 @@ def test_binary_data_is_no_utf16(seed: int) -> None:
         ("모든 인간은 Excel을 쓴다", "cp949"),
     ],
 )
-def test_a_line_is_read_as_words_look(text: str, encoding: str) -> None:
+def test_encoding_that_gives_words_is_preferred(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
-def test_few_broken_bytes_leave_utf8_alone() -> None:
+def test_text_with_few_broken_bytes_stays_utf8() -> None:
     assert decode(b"caf\xc3\xa9, na\xc3\xafve, \xff broken") == "café, naïve, \ufffd broken"
 
 
@@ -103,17 +103,17 @@ def test_html_declares_its_encoding(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("declared", ["zlib_codec", "no-such-encoding", "rot13", "utf-16", ""])
-def test_useless_declarations_are_passed_over(declared: str) -> None:
+def test_useless_encoding_declarations_are_ignored(declared: str) -> None:
     assert "Größe" in decode(GERMAN.encode("cp1252"), declared)
 
 
-def test_what_postgres_and_utf8_refuse_is_gone() -> None:
+def test_characters_that_postgres_refuses_are_removed() -> None:
     text = clean_text("a\x00b\x07c\ud800d\ufeff\te\nf")
     assert text == "abc\ufffdd\te\nf"
     text.encode("utf-8")
 
 
-def test_colours_of_a_terminal_are_gone() -> None:
+def test_terminal_colours_are_removed() -> None:
     log = "\x1b[1;31mERROR\x1b[0m disk \x1b]8;;http://a\x07full\x1b]8;;\x1b\\\x1b(B [3]"
     assert clean_text(log) == "ERROR disk full [3]"
 

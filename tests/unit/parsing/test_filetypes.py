@@ -49,7 +49,7 @@ RST = "Title\n=====\n\n.. setting:: DEBUG\n\nText.\n"
         (b"start\x00\x00 end of a text", "a.txt", filetypes.TEXT),
     ],
 )
-def test_recognised(head: bytes, name: str, expected: FileType) -> None:
+def test_file_types_are_recognised_by_content(head: bytes, name: str, expected: FileType) -> None:
     assert sniff(head[:HEAD_BYTES], name) is expected
 
 
@@ -65,7 +65,9 @@ def test_recognised(head: bytes, name: str, expected: FileType) -> None:
         (b"\x89PNG\r\n\x1a\n", "a.txt", "a PNG image"),
     ],
 )
-def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
+def test_file_name_that_contradicts_the_content_is_refused(
+    head: bytes, name: str, advice: str
+) -> None:
     with pytest.raises(TypeMismatch, match=advice) as caught:
         sniff(head, name)
     assert f"“{name}”" in str(caught.value)
@@ -82,13 +84,13 @@ def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.mpp", "an old Microsoft Office file"),
     ],
 )
-def test_unsupported(head: bytes, name: str, what: str) -> None:
+def test_unsupported_types_are_refused(head: bytes, name: str, what: str) -> None:
     with pytest.raises(UnsupportedType, match=what) as caught:
         sniff(head, name)
     assert ".pdf" in str(caught.value)
 
 
-def test_empty_file() -> None:
+def test_empty_file_is_refused() -> None:
     with pytest.raises(EmptyFile, match="0 bytes"):
         sniff(b"", "a.pdf")
 
@@ -118,7 +120,7 @@ def test_each_supported_type_has_a_parser() -> None:
         ("weiß_Ω -- Autorin.txt", "weiß Ω"),
     ],
 )
-def test_title(file_name: str, title: str) -> None:
+def test_title_is_made_from_the_file_name(file_name: str, title: str) -> None:
     assert title_from_file_name(file_name) == title
 
 
@@ -133,5 +135,5 @@ def test_title(file_name: str, title: str) -> None:
         ("Plan", "folder/other/plan_b.md", "Plan b"),
     ],
 )
-def test_a_document_is_found_by_its_files_name_too(title: str, file_name: str, named: str) -> None:
+def test_file_name_is_added_to_the_searched_title(title: str, file_name: str, named: str) -> None:
     assert with_file_name(title, file_name) == named

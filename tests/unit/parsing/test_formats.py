@@ -26,27 +26,27 @@ def _facts(document: object) -> tuple[object, ...]:
     return tuple(getattr(document, name) for name in ("title", "author", "language", "created"))
 
 
-def test_markdown(parse: Parse) -> None:
+def test_markdown_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_markdown(title="The book of beams"), "a.md")
     assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
     assert _facts(document) == ("The book of beams", "Ada Weigher", "en", "2024-05-01")
 
 
-def test_restructuredtext(parse: Parse) -> None:
+def test_restructuredtext_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_rst(), "a.rst")
     assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
     assert _facts(document) == ("Beam handbook", "Ada Weigher", "", "2024-05-01")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
-def test_html(parse: Parse, encoding: str) -> None:
+def test_html_sample_is_read(parse: Parse, encoding: str) -> None:
     page = builders.make_html(title="Größe der Waage", encoding=encoding)
     document = parse(page, "a.html")
     assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
     assert _facts(document) == ("Größe der Waage", "Ada Weigher", "en", "")
 
 
-def test_docx(parse: Parse) -> None:
+def test_docx_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_docx(title="The book of beams"), "a.docx")
     lists = [li(0, "beam"), li(0, "long arm"), li(0, "hook")]
     assert list(document.blocks) == [
@@ -56,13 +56,13 @@ def test_docx(parse: Parse) -> None:
     assert document.created.startswith("2013-12-23T")
 
 
-def test_odt(parse: Parse) -> None:
+def test_odt_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_odt(title="The book of beams"), "a.odt")
     assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE)]
     assert _facts(document)[:2] == ("The book of beams", "Ada Weigher")
 
 
-def test_pdf(parse: Parse) -> None:
+def test_pdf_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_pdf(title="The book of beams"), "a.pdf")
     assert list(document.blocks) == [
         h(1, "Beam handbook", page=1),
@@ -107,7 +107,7 @@ def test_pdf(parse: Parse) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_others(
+def test_samples_of_other_formats_are_read(
     parse: Parse, content: bytes, name: str, blocks: list[Block], facts: tuple[str, ...]
 ) -> None:
     document = parse(content, name)

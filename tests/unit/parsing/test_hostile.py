@@ -79,7 +79,7 @@ def room(scratch_root: Path) -> Room:
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.epub"])
-def test_sizes_that_lie(room: Room, name: str) -> None:
+def test_wrong_sizes_in_an_archive_are_refused(room: Room, name: str) -> None:
     """The directory states ten bytes; the member holds 600 MiB."""
     first = {"a.docx": DOCX_PARTS, "a.epub": {"mimetype": "application/epub+zip"}}[name]
     bomb = hostile.lying(first, "content.bin", 600)
@@ -87,7 +87,7 @@ def test_sizes_that_lie(room: Room, name: str) -> None:
     assert "does not have the size that the file states" in room.refusal(bomb, name)
 
 
-def test_members_that_share_their_bytes(room: Room) -> None:
+def test_archive_members_that_share_bytes_are_refused(room: Room) -> None:
     """Each copy adds a directory entry of 60 bytes and a megabyte of zeros."""
     # Below the ratio and the sum: only the overlap itself tells.
     noise = os.urandom(300_000)
@@ -95,7 +95,7 @@ def test_members_that_share_their_bytes(room: Room) -> None:
     assert "overlap" in room.refusal(bomb, "a.docx")
 
 
-def test_a_member_that_reaches_into_the_next(room: Room) -> None:
+def test_archive_member_that_overlaps_the_next_is_refused(room: Room) -> None:
     """Quoted headers: one stream runs through the following members."""
     data = bytearray(hostile.packed({**DOCX_PARTS, "word/a.bin": os.urandom(2_000)}))
     central = data.index(b"PK\x01\x02")
@@ -103,18 +103,18 @@ def test_a_member_that_reaches_into_the_next(room: Room) -> None:
     assert "damaged" in room.refusal(bytes(data), "a.docx")
 
 
-def test_archives_in_archives(room: Room) -> None:
+def test_nested_archives_are_limited(room: Room) -> None:
     bomb = hostile.nested(8, bytes(4 * hostile.MIB))
     room.either(bomb, "a.zip", archive_bytes=40 * hostile.MIB)
 
 
-def test_archives_of_shared_and_lying_members(room: Room) -> None:
+def test_archive_of_overlapping_members_with_wrong_sizes_is_refused(room: Room) -> None:
     shared = hostile.overlapping({"a.txt": "text"}, bytes(hostile.MIB), 500)
     room.either(shared, "a.zip")
     room.either(hostile.lying({"a.txt": "text"}, "b.txt", 600), "a.zip")
 
 
-def test_a_member_packed_in_a_strange_way(room: Room) -> None:
+def test_archive_member_with_unknown_compression_is_refused(room: Room) -> None:
     data = bytearray(hostile.packed(DOCX_PARTS))
     data[8:10] = (97).to_bytes(2, "little")
     central = data.index(b"PK\x01\x02")
@@ -147,17 +147,17 @@ def test_a_member_packed_in_a_strange_way(room: Room) -> None:
     ],
     ids=["xml", "docx", "epub-utf-16"],
 )
-def test_entities_that_grow(room: Room, content: bytes | str, name: str) -> None:
+def test_growing_xml_entities_are_refused(room: Room, content: bytes | str, name: str) -> None:
     message = room.refusal(content, name)
     assert "entit" in message
 
 
-def test_entities_in_a_drawing_within_a_page(room: Room) -> None:
+def test_entities_in_an_svg_within_html_are_not_expanded(room: Room) -> None:
     page = "<!doctype html>" + hostile.laughs("<svg><text>&l9;</text></svg><p>after</p>", "svg")
     assert len(room.either(page, "a.html")) < 10_000
 
 
-def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
+def test_external_entities_are_not_read(room: Room, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hunter2")
     page = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file://{secret}">]><x>&e;</x>'
@@ -185,12 +185,12 @@ def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
     ],
     ids=lambda value: value[:14] if isinstance(value, str) and value[:2] != "a." else "",
 )
-def test_depth(room: Room, content: bytes | str, name: str) -> None:
+def test_deeply_nested_file_is_read_or_refused(room: Room, content: bytes | str, name: str) -> None:
     assert room.either(content, name, wall_seconds=20)
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv"])
-def test_one_line_of_two_megabytes(room: Room, name: str) -> None:
+def test_line_of_two_megabytes_is_read(room: Room, name: str) -> None:
     line = "word " * 400_000
     content = f"a,b\n{line},{line}\n" if name == "a.csv" else line
     found = room.read(content, name)
@@ -198,7 +198,7 @@ def test_one_line_of_two_megabytes(room: Room, name: str) -> None:
     assert name != "a.txt" or max(len(block.text) for block in found.blocks) <= 4_000
 
 
-def test_nul_bytes_and_lone_surrogates(room: Room) -> None:
+def test_nul_bytes_and_lone_surrogates_are_removed(room: Room) -> None:
     prose = b"The long arm of a steelyard carries the weight. " * 20
     cases = {
         "a.txt": b"be\x00fore " + prose + b"\xed\xa0\x80 after",
@@ -219,17 +219,17 @@ def test_nul_bytes_and_lone_surrogates(room: Room) -> None:
 # --- PDF ---------------------------------------------------------------------------------------
 
 
-def test_a_page_tree_that_is_its_own_branch(room: Room) -> None:
+def test_circular_page_tree_is_refused(room: Room) -> None:
     assert room.refusal(hostile.looping_pdf(), "a.pdf")
 
 
-def test_a_stream_of_a_gigabyte(room: Room) -> None:
+def test_pdf_stream_of_a_gigabyte_is_refused(room: Room) -> None:
     bomb = hostile.pdf_of_stream(hostile.zeros(1_000, wbits=15))
     assert len(bomb) < 2 * hostile.MIB
     assert room.refusal(bomb, "a.pdf", memory_bytes=512 * hostile.MIB, wall_seconds=20)
 
 
-def test_a_count_of_pages_that_lies(room: Room) -> None:
+def test_pdf_that_repeats_one_page_too_often_is_refused(room: Room) -> None:
     many = hostile.pdf(
         [
             b"<</Type/Catalog/Pages 2 0 R>>",
@@ -295,7 +295,7 @@ def listener() -> Iterator[socket.socket]:
     ],
     ids=["python", "libc", "another-process", "name"],
 )
-def test_no_network(room: Room, listener: socket.socket, body: str) -> None:
+def test_parser_has_no_network(room: Room, listener: socket.socket, body: str) -> None:
     if sys.platform != "linux" and "ctypes" in body:
         pytest.skip("elsewhere only Python itself is held back")
     lines = body.replace("PORT", str(listener.getsockname()[1])).strip("\n").splitlines()
@@ -306,7 +306,7 @@ def test_no_network(room: Room, listener: socket.socket, body: str) -> None:
 
 
 @pytest.mark.parametrize("layer", ["_enter_empty_network", "filter_calls", "_hook"])
-def test_each_layer_keeps_the_network_away_alone(
+def test_each_isolation_layer_alone_blocks_the_network(
     room: Room, listener: socket.socket, layer: str
 ) -> None:
     """Where a kernel or a container allows only one of them."""
@@ -335,7 +335,7 @@ def _may_make_a_network() -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="held by the filter of system calls")
-def test_nothing_leaves_the_session(room: Room) -> None:
+def test_processes_of_a_parser_cannot_leave_its_session(room: Room) -> None:
     """A grandchild in a session of its own would outlive the time-out."""
     body = """
 import ctypes, os, time
@@ -347,7 +347,7 @@ return (libc.setpgid(0, 0), libc.setsid())"""
     assert _inside(room, body) == "(-1, -1)"
 
 
-def test_what_a_child_writes_is_bounded(room: Room) -> None:
+def test_output_of_a_child_is_limited(room: Room) -> None:
     body = """
 with open(source.scratch / "large", "wb") as file:
     for _ in range(100):
@@ -368,7 +368,7 @@ with open(source.scratch / "large", "wb") as file:
     ],
     ids=["link", "pipe", "garbage", "list", "complaint-link", "complaint-pipe"],
 )
-def test_what_a_child_leaves_is_read_with_care(
+def test_hostile_result_of_a_child_is_refused(
     room: Room, body: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(DamagedFile):
@@ -376,7 +376,7 @@ def test_what_a_child_leaves_is_read_with_care(
     assert "root:" not in caplog.text
 
 
-def test_a_child_that_locks_its_scratch_directory(room: Room) -> None:
+def test_locked_scratch_directory_is_removed(room: Room) -> None:
     body = """
 import os
 (source.scratch / "a" / "b").mkdir(parents=True)
@@ -406,7 +406,7 @@ def test_directories_of_dead_workers_are_swept(
     assert [path.name for path in scratch_root.iterdir()] == ["another"]
 
 
-def test_a_directory_just_made_is_left_alone(scratch_root: Path) -> None:
+def test_sweep_leaves_a_new_directory_alone(scratch_root: Path) -> None:
     (scratch_root / f"{scratch.PREFIX}young").mkdir()
     assert scratch.sweep_abandoned() == 0
     assert list(scratch_root.iterdir()) != []
@@ -428,5 +428,5 @@ def test_a_directory_just_made_is_left_alone(scratch_root: Path) -> None:
     ],
     ids=lambda value: ascii(value)[:20],
 )  # fmt: skip
-def test_names_are_never_paths(given: str, shown: str) -> None:
+def test_file_names_are_never_used_as_paths(given: str, shown: str) -> None:
     assert display_name(given) == shown

@@ -100,7 +100,7 @@ def photograph() -> bytes:
 
 
 @recognising
-def test_date_and_place_of_a_photograph_are_read_only_if_wanted(read: Any) -> None:
+def test_exif_date_and_place_are_read_only_if_switched_on(read: Any) -> None:
     document = read(photograph(), "IMG_1.jpg")
     assert words(document) == "Taken at the market."
     assert document.created == ""
@@ -123,12 +123,12 @@ def test_the_picture_that_readers_see_is_upright_and_has_no_date_or_place(tmp_pa
 
 
 @recognising
-def test_an_image_without_text_says_so(read: Any) -> None:
+def test_image_without_text_is_refused_with_a_reason(read: Any) -> None:
     with pytest.raises(NoText, match="OCR found no text in this PNG image"):
         read(saved(Image.new("RGB", (300, 200), "teal"), "PNG"), "sea.png")
 
 
-def test_without_ocr_it_says_what_to_install(read: Any) -> None:
+def test_missing_ocr_is_refused_with_advice(read: Any) -> None:
     with pytest.raises(NoText, match=r"cannot be read; OCR is not installed\. Install it"):
         read(saved(picture("Unread."), "PNG"), "note.png", Ocr())
 
@@ -149,7 +149,7 @@ def png_of(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize(("width", "height"), [(40_000, 40_000), (2**31 - 1, 2**31 - 1)])
-def test_a_bomb_is_refused_before_it_is_decoded(
+def test_image_bomb_is_refused_before_decoding(
     read: Any, tmp_path: Path, width: int, height: int
 ) -> None:
     content = png_of(width, height)
@@ -172,6 +172,6 @@ def test_a_bomb_is_refused_before_it_is_decoded(
         ("no.tif", b"II*\0" + b"\xff" * 60),
     ],
 )
-def test_a_damaged_image_says_so(read: Any, name: str, content: bytes) -> None:
+def test_damaged_image_is_refused(read: Any, name: str, content: bytes) -> None:
     with pytest.raises(DamagedFile, match="damaged and cannot be opened"):
         read(content, name)

@@ -125,14 +125,14 @@ def test_moderately_deep_nesting_is_still_markup(parse: Parse) -> None:
     assert parse(page, "a.html").blocks[0].level == 2
 
 
-def test_too_much_text(parse: Parse) -> None:
+def test_too_much_text_is_refused(parse: Parse) -> None:
     with pytest.raises(ParseLimitExceeded, match="more than 1,000 characters"):
         parse("words " * 300, "a.txt", plain_text_chars=1_000)
     with pytest.raises(ParseLimitExceeded, match="more than 1,000 characters"):
         parse("words " * 300, "a.md", text_chars=1_000)
 
 
-def test_nothing_but_space(parse: Parse) -> None:
+def test_file_of_spaces_has_no_text(parse: Parse) -> None:
     with pytest.raises(NoText, match="contains no text"):
         parse(" \n\t\n", "a.txt")
 
@@ -147,7 +147,7 @@ def test_growing_entities_are_refused(tmp_path: Path) -> None:
     assert read_properties(path, "docProps/core.xml") == {"title": "Beams"}
 
 
-def test_archive_bombs(parse: Parse) -> None:
+def test_archive_bombs_are_refused(parse: Parse) -> None:
     bomb = builders.make_zip({"mimetype": "application/epub+zip", "a.xhtml": b"\x00" * 30_000_000})
     with pytest.raises(ParseLimitExceeded, match="28 MB"):
         parse(bomb, "a.epub")
@@ -156,7 +156,7 @@ def test_archive_bombs(parse: Parse) -> None:
         parse(builders.make_zip(many), "a.epub", archive_entries=40)
 
 
-def test_encrypted_word_document(parse: Parse) -> None:
+def test_encrypted_word_document_is_refused(parse: Parse) -> None:
     package = "EncryptedPackage".encode("utf-16-le")
     content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600 + package + b"\x00" * 600
     with pytest.raises(EncryptedFile, match="Remove the password"):
@@ -180,12 +180,12 @@ def _cut_within(container: bytes) -> bytes:
     ],
     ids=["docx", "epub", "docx-within", "zip-within", "doc", "docx-without-its-part"],
 )
-def test_damaged(parse: Parse, content: bytes, name: str) -> None:
+def test_damaged_files_are_refused(parse: Parse, content: bytes, name: str) -> None:
     with pytest.raises(DamagedFile, match="damaged"):
         parse(content, name)
 
 
-def test_death_by_a_signal(parse: Parse) -> None:
+def test_parser_killed_by_a_signal_is_a_limit_error(parse: Parse) -> None:
     """A library that crashes takes the child with it and nothing else."""
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     with intruding(crash), pytest.raises(DamagedFile, match="damaged or too large"):
@@ -236,7 +236,7 @@ def _nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="held by Linux")
-def test_the_walls_of_this_machine_are_tried() -> None:
+def test_isolation_of_this_machine_is_tested() -> None:
     lines = isolation.isolation_report()
     assert len(lines) == len(isolation.LAYERS)
     assert all(text.endswith(".") for _, text in lines)
@@ -244,7 +244,7 @@ def test_the_walls_of_this_machine_are_tried() -> None:
     assert filtered["Parsers are refused sockets, mounts, namespaces and other processes' memory."]
 
 
-def test_a_trial_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_isolation_test_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolation, "_TRIAL", "raise SystemExit(1)")
     ((is_enforced, text),) = isolation.isolation_report()
     assert not is_enforced
@@ -252,14 +252,14 @@ def test_a_trial_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_nothing_holds")
-def test_the_doctor_warns() -> None:
+def test_doctor_warns_of_missing_isolation() -> None:
     printed = " ".join(finding.text for finding in machine.parser() if finding.advice)
     assert "Linux 5.13" in printed
     assert "Only Python keeps parsers from the network" in printed
 
 
 @pytest.mark.usefixtures("_nothing_holds")
-def test_a_worker_warns(caplog: pytest.LogCaptureFixture) -> None:
+def test_worker_warns_of_missing_isolation(caplog: pytest.LogCaptureFixture) -> None:
     warn_of_isolation()
     assert "Linux 5.13" in caplog.text
 

@@ -17,7 +17,7 @@ HEADERS = "From: ada@example.org\r\nSubject: Beams\r\nMIME-Version: 1.0\r\n"
 SENDER = p("From: ada@example.org")
 
 
-def test_a_message_with_attachments(parse: Parse) -> None:
+def test_message_with_attachments_is_read(parse: Parse) -> None:
     document = parse(builders.make_eml(), "a.eml")
     assert list(document.blocks) == [
         h(1, "Beam handbook"),
@@ -52,7 +52,7 @@ def test_html_alone_keeps_its_structure_below_the_subject(parse: Parse) -> None:
     ],
     ids=["a stub gives way to HTML", "else plain text"],
 )
-def test_the_better_body(parse: Parse, plain: str, chosen: str) -> None:
+def test_html_body_is_preferred_if_it_is_better(parse: Parse, plain: str, chosen: str) -> None:
     message = (
         HEADERS + "Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"
         f"Content-Type: text/plain\r\n\r\n{plain}\r\n--b\r\nContent-Type: text/html\r\n\r\n"
@@ -63,7 +63,7 @@ def test_the_better_body(parse: Parse, plain: str, chosen: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["iso-2022-jp", "shift_jis"])
 @pytest.mark.parametrize("is_declared", [True, False])
-def test_japanese(parse: Parse, encoding: str, is_declared: bool) -> None:
+def test_japanese_mail_is_read(parse: Parse, encoding: str, is_declared: bool) -> None:
     text = "さおばかりは重りを動かして重さを量る道具です。古くから市場で使われてきました。"
     subject = "さおばかりの使い方について"
     if is_declared:
@@ -77,7 +77,7 @@ def test_japanese(parse: Parse, encoding: str, is_declared: bool) -> None:
     assert list(document.blocks) == [h(1, subject), p(text)]
 
 
-def test_seven_bit_encodings_and_soft_line_ends(parse: Parse) -> None:
+def test_seven_bit_encodings_and_soft_line_ends_are_read(parse: Parse) -> None:
     utf7 = HEADERS + "Content-Type: text/plain; charset=utf-7\r\n\r\nGr+APYA3w-e\r\n"
     assert parse(utf7, "a.eml").blocks[-1] == p("Größe")
     flowed = HEADERS + "Content-Type: text/plain; format=flowed\r\n\r\nOne \r\nline.\r\nTwo.\r\n"
@@ -95,7 +95,7 @@ def test_an_attached_text_is_named_and_not_read(parse: Parse) -> None:
     assert texts[2:] == ["Hello.", "Attachments: Größe.txt, unnamed application/pdf"]
 
 
-def test_encrypted_mail_says_so(parse: Parse) -> None:
+def test_encrypted_mail_gets_a_warning(parse: Parse) -> None:
     head = HEADERS + "Content-Type: application/pkcs7-mime; smime-type={}; name=smime.p7m\r\n\r\nx"
     warnings = parse(head.format("enveloped-data"), "a.eml").warnings
     assert len(warnings) == 1
@@ -104,7 +104,7 @@ def test_encrypted_mail_says_so(parse: Parse) -> None:
     assert "unsupported type): smime.p7m" in warning
 
 
-def test_mail_of_another_shape(parse: Parse) -> None:
+def test_unusual_mail_is_read(parse: Parse) -> None:
     with pytest.raises(NoText):
         parse("     \n\n  ", "a.eml")
     document = parse("Subject: =?x-unknown?Q?B=E9am?=\nDate: soon\n\nText.", "a.eml")
@@ -112,7 +112,7 @@ def test_mail_of_another_shape(parse: Parse) -> None:
     assert document.blocks[1] == p("Date: soon")
 
 
-def test_a_mark_before_the_first_field(parse: Parse) -> None:
+def test_byte_order_mark_before_the_first_header_is_ignored(parse: Parse) -> None:
     assert parse(b"\xef\xbb\xbfSubject: Beams\r\n\r\nText.", "a.eml").title == "Beams"
 
 
@@ -121,7 +121,7 @@ def test_a_multipart_without_boundary_is_read_as_text(parse: Parse) -> None:
     assert list(document.blocks) == [h(1, "Beams"), SENDER, p("A hook.")]
 
 
-def test_mails_in_mails_have_an_end(parse: Parse) -> None:
+def test_nesting_of_mails_is_limited(parse: Parse) -> None:
     message = "Content-Type: message/rfc822\n\n" * 60 + "Subject: last\n\nText."
     with pytest.raises(ParseLimitExceeded):
         parse(message, "a.eml")

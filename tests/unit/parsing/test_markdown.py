@@ -45,11 +45,11 @@ def files() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_every_kind_of_markup(text: str) -> None:
+def test_every_kind_of_markup_is_read(text: str) -> None:
     assert blocks(markdown.nodes_of(text, by_pandoc)) == blocks(by_pandoc(text))
 
 
-def test_files_that_people_wrote() -> None:
+def test_real_markdown_files_are_read_as_by_pandoc() -> None:
     read = 0
     for path in files():
         text = path.read_text()
@@ -62,7 +62,7 @@ def test_files_that_people_wrote() -> None:
     assert read > 5
 
 
-def test_pandoc_gets_the_odd_paragraphs_alone() -> None:
+def test_pandoc_reads_only_unusual_paragraphs() -> None:
     asked: list[str] = []
 
     def ask(text: str) -> list[Node]:
@@ -90,6 +90,6 @@ def test_pandoc_gets_the_odd_paragraphs_alone() -> None:
         "odd $x$\n    - y\n",  # without its indentation the second line is a list
     ],
 )
-def test_a_file_with_more_than_commonmark_is_pandocs(text: str) -> None:
+def test_file_beyond_commonmark_is_read_by_pandoc(text: str) -> None:
     with pytest.raises(markdown.BeyondCommonMark):
         markdown.nodes_of(text, by_pandoc)

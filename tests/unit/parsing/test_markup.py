@@ -96,7 +96,7 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
 
 
 @pytest.mark.parametrize("case", RST_CASES)
-def test_restructuredtext(parse: Parse, case: str) -> None:
+def test_restructuredtext_cases_are_read(parse: Parse, case: str) -> None:
     source, expected = RST_CASES[case]
     assert list(parse(source, "a.rst").blocks) == expected
 
@@ -146,7 +146,7 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
 
 
 @pytest.mark.parametrize("case", MARKDOWN_CASES)
-def test_markdown(parse: Parse, case: str) -> None:
+def test_markdown_cases_are_read(parse: Parse, case: str) -> None:
     source, expected = MARKDOWN_CASES[case]
     assert list(parse(source, "a.md").blocks) == expected
 
@@ -183,7 +183,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
 
 
 @pytest.mark.parametrize("case", HTML_CASES)
-def test_html(parse: Parse, case: str) -> None:
+def test_html_cases_are_read(parse: Parse, case: str) -> None:
     source, expected = HTML_CASES[case]
     assert list(parse(f"<!doctype html><body>{source}", "a.html").blocks) == expected
 
@@ -204,7 +204,7 @@ def test_menus_are_left_out_of_a_page_that_says_more(
     assert [block.text for block in parse(page, "a.html").blocks] == texts
 
 
-def test_a_cell_over_a_hundred_million_columns(parse: Parse) -> None:
+def test_cell_over_a_hundred_million_columns_is_cut_to_the_limit(parse: Parse) -> None:
     first = "<tr><td colspan='100000000'>a</td></tr>"
     second = "<tr><td rowspan=100000000>b</td><td>c</td></tr>"
     (block,) = parse(f"<table>{first}{second}</table>", "a.html", wall_seconds=20).blocks
@@ -212,7 +212,7 @@ def test_a_cell_over_a_hundred_million_columns(parse: Parse) -> None:
     assert block.rows[1][:2] == ("b", "c")
 
 
-def test_front_matter_in_toml(parse: Parse) -> None:
+def test_toml_front_matter_is_read(parse: Parse) -> None:
     front = 'title = "On beams"\nauthors = ["Ada", "Ben"]\ndate = 2024-05-01\n[extra]\nx = 1\n'
     document = parse(f"+++\n{front}+++\n\n# Beams\n\nText.\n", "a.md")
     assert list(document.blocks) == [h(1, "Beams"), p("Text.")]

@@ -47,7 +47,7 @@ def test_cells_become_blocks(parse: Parse) -> None:
     assert document.title == "Beams"
 
 
-def test_metadata(parse: Parse) -> None:
+def test_notebook_metadata_is_read(parse: Parse) -> None:
     people = [{"name": "Ada Weigher"}, {"name": "Bo Beam"}, "nobody"]
     notebook = make_notebook([_markdown(TEXT)], title="Book of beams", authors=people)
     document = parse(notebook, "a.ipynb")
@@ -70,7 +70,7 @@ def test_long_outputs_are_cut(parse: Parse) -> None:
     assert document.blocks[1] == code("x" * OUTPUT_CHARS + " …")
 
 
-def test_format_3(parse: Parse) -> None:
+def test_notebook_of_format_3_is_read(parse: Parse) -> None:
     outputs = [{"output_type": "stream", "stream": "stdout", "text": ["weighed\n"]}]
     cells = [
         {"cell_type": "heading", "level": 2, "source": "Parts", "metadata": {}},
@@ -86,7 +86,7 @@ def test_format_3(parse: Parse) -> None:
     assert [block.text for block in document.blocks] == ["Parts", "weigh()", "weighed"]
 
 
-def test_cells_that_are_not_as_they_should_be_cost_no_other(parse: Parse) -> None:
+def test_invalid_cells_do_not_affect_other_cells(parse: Parse) -> None:
     """Of a later format, of another kind, without a source: the others are read."""
     cells: list[object] = [
         {"cell_type": "raw", "metadata": {}, "source": "---\ntitle: Beams"},
@@ -121,7 +121,7 @@ def test_markdown_that_is_nested_too_deeply_is_read_as_text(parse: Parse) -> Non
         (b'{"nbformat": 4, "cells": ["x"]}', "lacks “nbformat” or “cells”"),
     ],
 )
-def test_what_is_no_notebook_says_so(parse: Parse, content: bytes, message: str) -> None:
+def test_file_that_is_no_notebook_is_refused(parse: Parse, content: bytes, message: str) -> None:
     with pytest.raises(DamagedFile, match=message):
         parse(content, "a.ipynb")
 
@@ -132,7 +132,7 @@ def test_an_empty_notebook_has_no_text(parse: Parse, cell: Cell) -> None:
         parse(make_notebook([cell]), "a.ipynb")
 
 
-def test_sniffing() -> None:
+def test_notebooks_are_recognised_by_content() -> None:
     assert sniff(b'\n{"cells": []', "a.ipynb") is filetypes.IPYNB
     with pytest.raises(TypeMismatch, match=r"Rename it to end in \.html"):
         sniff(b"<html><p>x", "a.ipynb")

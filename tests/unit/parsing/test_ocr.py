@@ -80,7 +80,7 @@ def test_typed_pages_stay_and_pages_beyond_the_limit_are_named(tmp_path: Path) -
     ],
     ids=["not installed", "off"],
 )
-def test_without_ocr_it_says_what_to_do(scan: Path, ocr: Ocr, advice: str) -> None:
+def test_missing_ocr_is_refused_with_advice(scan: Path, ocr: Ocr, advice: str) -> None:
     with pytest.raises(NoText, match=advice):
         parse_file(scan, "scan.pdf", ocr=ocr)
 
@@ -94,7 +94,7 @@ def test_blank_pages_need_no_ocr(tmp_path: Path) -> None:
         parse_file(path, "blank.pdf", ocr=ENGLISH)
 
 
-def test_data_that_is_not_there_is_never_fetched(tmp_path: Path) -> None:
+def test_missing_language_data_is_never_downloaded(tmp_path: Path) -> None:
     assert installed(["eng"], folder=str(tmp_path)).languages == ()
     (tmp_path / "deu.traineddata").touch()
     assert installed(["eng", "deu"], folder=str(tmp_path)).languages == ("deu",)
@@ -102,7 +102,7 @@ def test_data_that_is_not_there_is_never_fetched(tmp_path: Path) -> None:
     assert "apt-get install tesseract-ocr-chi-sim" in lacking
 
 
-def test_recognising_takes_time_and_is_given_it() -> None:
+def test_time_limits_grow_with_the_pages_for_ocr() -> None:
     limits = ParseLimits(wall_seconds=60, cpu_seconds=60)
     ocr = Ocr(("eng",), "/", pages=3).wanting([1, 2, 5, 6])
     assert ocr.wanted == (1, 2, 5)

@@ -45,7 +45,9 @@ def _ole(*streams: str) -> bytes:
         (_ole(), "a.xls", filetypes.XLS), (_ole("EncryptedPackage"), "a.pptx", filetypes.PPTX),
     ],
 )  # fmt: skip
-def test_content_tells_the_type(content: bytes, name: str, expected: FileType) -> None:
+def test_office_types_are_recognised_by_content(
+    content: bytes, name: str, expected: FileType
+) -> None:
     assert sniff(content[:HEAD_BYTES], name) is expected
 
 
@@ -64,7 +66,9 @@ def test_content_tells_the_type(content: bytes, name: str, expected: FileType) -
         (b"a,b\n1,2\n", "a.xls", "contains plain text"),
     ],
 )
-def test_name_and_content_disagree(content: bytes, name: str, advice: str) -> None:
+def test_file_name_that_contradicts_the_content_is_refused(
+    content: bytes, name: str, advice: str
+) -> None:
     with pytest.raises(TypeMismatch, match=advice):
         sniff(content[:HEAD_BYTES], name)
 
@@ -80,7 +84,7 @@ def test_name_and_content_disagree(content: bytes, name: str, advice: str) -> No
         (make_zip({"xl/workbook.xml": bytes(9 << 20)}), "a.xlsx", ParseLimitExceeded),
     ],
 )
-def test_what_cannot_be_read_says_so(
+def test_unreadable_office_file_is_refused_with_a_reason(
     parse: Parse, content: bytes, name: str, failure: type[IngestionError]
 ) -> None:
     with pytest.raises(failure) as caught:

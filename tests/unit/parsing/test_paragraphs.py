@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 
 
-def test_paragraphs_part_at_blank_lines() -> None:
+def test_paragraphs_end_at_blank_lines() -> None:
     text = "one\n  two\n \t\n\n\nthree\x0cfour"
     assert [block.text for block in paragraph_blocks(text)] == ["one\n  two", "three", "four"]
 

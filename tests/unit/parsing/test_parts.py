@@ -47,7 +47,7 @@ def test_an_archive_lists_its_members_and_hands_them_out(tmp_path: Path) -> None
     assert document.warnings == ()
 
 
-def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Path) -> None:
+def test_unread_members_are_listed_with_reason_and_advice(tmp_path: Path) -> None:
     members = {
         "a.md": "text", "b.gif": GIF, "c.gif": GIF, "d.txt": "", "e.pdf": "<html><p>no PDF",
         "__MACOSX/a.md": "x",
@@ -68,7 +68,7 @@ def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Pat
     assert "e.pdf. Open" in mismatch
 
 
-def test_archives_in_archives_are_unpacked_to_the_second(tmp_path: Path) -> None:
+def test_archives_are_unpacked_to_the_second_level(tmp_path: Path) -> None:
     third = builders.make_zip({"deep.md": "x"})
     second = builders.make_zip({"third.zip": third, "q3.md": "quarter"})
     document = _parts(builders.make_zip({"in/second.zip": second}), "a.zip", tmp_path)
@@ -101,7 +101,7 @@ def test_an_encrypted_member_is_named_and_an_encrypted_archive_refused(tmp_path:
         parse_file(tmp_path / "alone", "a.zip")
 
 
-def test_a_damaged_member_costs_itself_alone(tmp_path: Path) -> None:
+def test_damaged_member_does_not_affect_other_members(tmp_path: Path) -> None:
     archive = builders.make_zip({"good.md": "x" * 50, "bad.md": "abc" * 900})
     at = archive.index(b"bad.md") + len("bad.md") + 4
     broken = archive[:at] + b"\xff\xff\xff\xff" + archive[at + 4 :]
@@ -110,7 +110,7 @@ def test_a_damaged_member_costs_itself_alone(tmp_path: Path) -> None:
     assert "(damaged): bad.md" in document.warnings[0]
 
 
-def test_names_lead_nowhere_but_down(tmp_path: Path) -> None:
+def test_member_names_cannot_leave_the_folder(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name in ("../../etc/cron.md", "/root/x.md", "C:\\temp\\x.md", "a/../../b.md"):
@@ -126,7 +126,7 @@ def test_names_lead_nowhere_but_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp866", "cp932"])
-def test_names_in_old_encodings(tmp_path: Path, encoding: str) -> None:
+def test_member_names_in_old_encodings_are_read(tmp_path: Path, encoding: str) -> None:
     names = {
         "cp866": ["Отчёт за третий квартал.md", "Протокол собрания.md"],
         "cp932": ["第三四半期の報告書.md", "会議の議事録.md"],
@@ -152,11 +152,11 @@ def test_names_in_old_encodings(tmp_path: Path, encoding: str) -> None:
         ("x" * 300 + ".md", "x" * 197 + ".md"),
     ],
 )  # fmt: skip
-def test_safe_path(name: str, expected: str) -> None:
+def test_member_names_become_safe_paths(name: str, expected: str) -> None:
     assert safe_path(name) == expected
 
 
-def test_long_paths_stay_apart() -> None:
+def test_shortened_long_paths_stay_different() -> None:
     first, second = (safe_path(f"{one}/" + "folder/" * 200 + "x.md") for one in "ab")
     assert first != second
     assert max(len(first), len(second)) <= LONGEST_PATH
@@ -183,12 +183,14 @@ def test_long_paths_stay_apart() -> None:
     ],
     ids=["entries", "bytes", "ratio", "bytes of nested ones together"],
 )
-def test_limits(parse: Parse, content: bytes, limits: dict[str, int], reason: str) -> None:
+def test_archive_limits_are_enforced(
+    parse: Parse, content: bytes, limits: dict[str, int], reason: str
+) -> None:
     with pytest.raises(ParseLimitExceeded, match=reason):
         parse(content, "a.zip", **limits)
 
 
-def test_archives_that_are_none(parse: Parse) -> None:
+def test_empty_and_damaged_archives_are_refused(parse: Parse) -> None:
     with pytest.raises(NoText, match="contains no files"):
         parse(builders.make_zip({}), "a.zip")
     with pytest.raises(DamagedFile, match="cut off"):
@@ -212,7 +214,7 @@ def test_attachments_of_a_message_are_parts(tmp_path: Path) -> None:
     assert ": x.exe." in warning
 
 
-def test_an_outlook_message(tmp_path: Path) -> None:
+def test_outlook_message_is_read(tmp_path: Path) -> None:
     page = "<p>Größe: the long arm carries the weight along its <b>whole</b> scale.</p>"
     letter = Letter(
         body="See the HTML.",
@@ -238,7 +240,7 @@ def test_an_outlook_message(tmp_path: Path) -> None:
     assert _by_path(document) == {"notes.txt": b"quokka", "big.csv": b"a,b\n" * 3_000}
 
 
-def test_outlook_messages_that_are_not_whole(parse: Parse) -> None:
+def test_damaged_outlook_messages_are_refused(parse: Parse) -> None:
     whole = make_msg()
     with pytest.raises(DamagedFile, match="save it again"):
         parse(whole[:1024], "a.msg")

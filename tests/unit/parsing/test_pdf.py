@@ -26,7 +26,7 @@ def _pages(count: int) -> list[list[tuple[str, object]]]:
     ]
 
 
-def test_running_lines_are_left_out_and_chapters_stay(parse: Parse) -> None:
+def test_running_heads_are_left_out_and_chapters_kept(parse: Parse) -> None:
     pdf = builders.make_pdf(_pages(6), header="Confidential draft", footer="Handbook, page {page}")
     blocks = parse(pdf, "a.pdf").blocks
     text = "\n".join(block.text for block in blocks)
@@ -68,12 +68,12 @@ def test_a_program_keeps_its_indentation(parse: Parse) -> None:
     assert program_block.text.split("\n") == program
 
 
-def test_lines_on_a_few_pages_stay(parse: Parse) -> None:
+def test_lines_repeated_on_few_pages_are_kept(parse: Parse) -> None:
     blocks = parse(builders.make_pdf(_pages(3), header="Confidential"), "a.pdf").blocks
     assert sum("Confidential" in block.text for block in blocks) == 3
 
 
-def test_words_parted_at_line_ends_are_joined_and_marks_survive(parse: Parse) -> None:
+def test_words_hyphenated_at_line_ends_are_joined(parse: Parse) -> None:
     line = "A meas-<br/>ure of *args, <b>bold</b>, pre- and postwar <i>snake_case</i>."
     (block,) = parse(builders.make_pdf([[("p", line)]]), "a.pdf").blocks
     assert block.text == "A measure of *args, bold, pre- and postwar snake_case."
@@ -88,7 +88,7 @@ def test_words_parted_at_line_ends_are_joined_and_marks_survive(parse: Parse) ->
         (r"C:\\dir", r"C:\dir"),
     ],
 )
-def test_plain(text: str, expected: str) -> None:
+def test_markup_of_a_line_is_removed(text: str, expected: str) -> None:
     assert plain(text) == expected
 
 
@@ -102,7 +102,7 @@ def test_plain(text: str, expected: str) -> None:
         ("", ""),
     ],
 )
-def test_dates(value: str, expected: str) -> None:
+def test_pdf_dates_become_iso_dates(value: str, expected: str) -> None:
     assert iso_date(value) == expected
 
 
@@ -115,7 +115,7 @@ def test_dates(value: str, expected: str) -> None:
         ("", ""),
     ],
 )
-def test_titles(value: str, expected: str) -> None:
+def test_stated_title_is_used_unless_it_is_a_placeholder(value: str, expected: str) -> None:
     assert stated_title(value) == expected
 
 
@@ -147,12 +147,12 @@ def test_sideways_pages_are_turned(parse: Parse) -> None:
     assert texts == [f"The {which} line of a sideways page." for which in ("first", "second")] * 3
 
 
-def test_password(parse: Parse) -> None:
+def test_pdf_with_a_password_is_refused(parse: Parse) -> None:
     with pytest.raises(EncryptedFile, match="Remove the password"):
         parse(builders.make_pdf(password="secret"), "a.pdf")
 
 
-def test_pages_without_text(parse: Parse) -> None:
+def test_pdf_without_text_is_refused(parse: Parse) -> None:
     with pytest.raises(NoText, match="3 pages contains no text; OCR is not installed"):
         parse(builders.make_image_pdf(pages=3), "a.pdf")
 
@@ -164,7 +164,7 @@ def test_some_pages_without_text_are_named(parse: Parse) -> None:
     assert document.completeness.gaps == [Gap(Unit.PAGE, Why.BLANK, 1, ("2",))]
 
 
-def test_too_many_pages(parse: Parse) -> None:
+def test_pdf_with_too_many_pages_is_refused(parse: Parse) -> None:
     with pytest.raises(ParseLimitExceeded, match="has 2 pages; at most 1"):
         parse(builders.make_pdf(), "a.pdf", pages=1)
 
@@ -174,7 +174,7 @@ def test_too_many_pages(parse: Parse) -> None:
     [b"%PDF-1.7\nnothing more", builders.make_endless_pdf(), builders.make_pdf()[:400]],
     ids=["stub", "page-tree-loop", "cut-off"],
 )
-def test_damaged(parse: Parse, content: bytes) -> None:
+def test_damaged_pdf_is_refused(parse: Parse, content: bytes) -> None:
     with pytest.raises(DamagedFile, match="damaged"):
         parse(content, "a.pdf")
 
@@ -196,7 +196,7 @@ def test_the_title_is_not_joined_to_the_first_heading(parse: Parse) -> None:
     assert joined[0] == "heading Beam handbook Parts"
 
 
-def test_a_title_that_is_said_again_stands_once(parse: Parse) -> None:
+def test_repeated_title_appears_once(parse: Parse) -> None:
     pages: list[list[tuple[str, object]]] = [
         [("h1", "Beam handbook")],
         [("h1", "Beam handbook"), ("h2", "Parts"), ("p", LONG)],

@@ -84,7 +84,7 @@ def test_the_mark_lies_on_the_passage_and_nowhere_else(draw: Any) -> None:
     assert places_of("Nothing of this passage stands on that page.", drawn.words) == []
 
 
-def test_a_turned_page_is_marked_where_its_text_is_seen(draw: Any) -> None:
+def test_passage_is_marked_on_a_rotated_page(draw: Any) -> None:
     """Turned clockwise, the text at (100, 400) runs down the page: across and down change places.
 
     reportlab lays the sheet of a turned page on its side, so that it is seen upright.
@@ -101,7 +101,7 @@ def test_a_turned_page_is_marked_where_its_text_is_seen(draw: Any) -> None:
     assert all(darkest(picture, box) < 100 for box in boxes)
 
 
-def test_a_word_parted_at_a_line_end_is_marked_on_both_lines(draw: Any) -> None:
+def test_hyphenated_word_is_marked_on_both_lines(draw: Any) -> None:
     lines = [(72, 600, "It hangs from one hook and is bal-"), (72, 584, "anced by hand each day.")]
     drawn = draw(pdf(lines))
     boxes = places_of("It hangs from one hook and is balanced by hand each day.", drawn.words)
@@ -112,14 +112,14 @@ def test_a_word_parted_at_a_line_end_is_marked_on_both_lines(draw: Any) -> None:
 @pytest.mark.parametrize(
     "size", [(14_400, 14_400), (14_400, 20), (20, 14_400), (3, 3)], ids=lambda size: f"{size}"
 )
-def test_a_page_of_any_size_is_a_picture_of_the_same(draw: Any, size: tuple[int, int]) -> None:
+def test_pages_of_any_size_become_pictures_of_one_width(draw: Any, size: tuple[int, int]) -> None:
     drawn = draw(pdf([(1, 1, "x")], size=size))
     assert 0 < drawn.width <= 1200
     assert 0 < drawn.height <= 4000
     assert len(drawn.content) < 200_000
 
 
-def test_of_5000_pages_the_one_asked_for_is_drawn(draw: Any) -> None:
+def test_only_the_requested_page_of_5000_is_drawn(draw: Any) -> None:
     document = pypdfium2.PdfDocument.new()
     for _ in range(5_000):
         document.new_page(200, 300)
@@ -155,7 +155,7 @@ def test_a_killed_renderer_is_an_error_and_the_next_page_is_drawn(draw: Any) -> 
         ("eﬃcient flow of goods", "efficient ﬂow of goods", "efficient flow of goods"),
     ],
 )
-def test_which_words_of_a_page_are_the_passage(passage: str, page: str, marked: str) -> None:
+def test_words_of_a_passage_are_found_on_its_page(passage: str, page: str, marked: str) -> None:
     """Each word has a line of its own here, so that each is a rectangle."""
     words = [[word, 0, n * 10, 5, n * 10 + 5] for n, word in enumerate(words_in(page))]
     found = places_of(passage, words)  # type: ignore[arg-type]

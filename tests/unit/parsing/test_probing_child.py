@@ -68,7 +68,7 @@ def _probe(house: Path, prefix: tuple[str, ...], forks: int) -> dict[str, Any]:
         pytest.param((*IN_A_CONTAINER, *ORDINARY), id="ordinary-user-without-namespaces"),
     ],
 )
-def test_a_parser_taken_over_reaches_nothing(house: Path, prefix: tuple[str, ...]) -> None:
+def test_compromised_parser_reaches_nothing(house: Path, prefix: tuple[str, ...]) -> None:
     if prefix and not _runs(prefix):
         pytest.skip("this system lets nobody make a user namespace")
     if not system_calls.holds_signals():
@@ -82,7 +82,7 @@ def test_a_parser_taken_over_reaches_nothing(house: Path, prefix: tuple[str, ...
 
 
 @pytest.mark.parametrize("keeps_name", [True, False], ids=["named", "removed"])
-def test_a_scratch_directory_holds_so_much(parse: Parse, keeps_name: bool) -> None:
+def test_size_of_a_scratch_directory_is_limited(parse: Parse, keeps_name: bool) -> None:
     """Also where each file is small, or has no name any more."""
     body = f"""
 import time

@@ -76,14 +76,14 @@ def _rows() -> list[dict[str, str]]:
 ROWS = _rows()
 
 
-def test_the_samples_are_there() -> None:
+def test_sample_files_exist() -> None:
     if not ROWS and not os.environ.get("CI"):
         pytest.skip(f"no judged samples at {SAMPLES}")
     assert len(ROWS) > 90
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["path"])
-def test_sample(row: dict[str, str]) -> None:
+def test_each_sample_is_read_as_expected(row: dict[str, str]) -> None:
     path = SAMPLES / row["path"]
     expect = row["expect"].partition(":")[0]
     if expect in FAILURES and not _almost_without_text(row):

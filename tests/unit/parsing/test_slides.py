@@ -46,13 +46,13 @@ def test_ppt_has_titles_without_numbers(parse: Parse, name: str) -> None:
     assert document.page_count is None
 
 
-def test_a_table_on_a_slide(parse: Parse) -> None:
+def test_table_on_a_slide_is_read(parse: Parse) -> None:
     document = parse(make_pptx(DECK, title="Beam handbook", table=TABLE), "a.pptx")
     assert document.blocks[-1] == table(*TABLE, page=3)
     assert document.title == "Beam handbook"
 
 
-def test_a_slide_without_a_place_for_a_mark_costs_the_numbers_only(parse: Parse) -> None:
+def test_deck_with_an_unmarked_slide_loses_only_slide_numbers(parse: Parse) -> None:
     with zipfile.ZipFile(io.BytesIO(make_pptx(DECK))) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     second = "ppt/slides/slide2.xml"

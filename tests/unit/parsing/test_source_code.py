@@ -157,14 +157,16 @@ create or replace view arms as select 1;
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_headings_and_every_line(family: str, text: str, headings: list[str]) -> None:
+def test_source_code_gets_headings_and_keeps_every_line(
+    family: str, text: str, headings: list[str]
+) -> None:
     blocks = list(source_blocks(text, family))
     found = [f"{b.level} {b.text}" for b in blocks if b.kind is BlockKind.HEADING]
     assert found == headings
     assert "\n".join(b.text for b in blocks if b.kind is BlockKind.CODE) == text
 
 
-def test_comments_and_decorators_stay_with_what_they_announce(parse: Parse) -> None:
+def test_comments_and_decorators_stay_with_their_definition(parse: Parse) -> None:
     document = parse(PYTHON, "beam.py")
     assert list(document.blocks) == [
         code('"""Weighing.\n\nclass NotOne:\n"""\nimport math'),
@@ -188,13 +190,13 @@ def test_a_line_of_two_megabytes_is_one_block(parse: Parse) -> None:
 
 
 @pytest.mark.parametrize("stuffing", [b"\xff", b"\x00", b"\xe4"])
-def test_a_video_stream_is_no_typescript(stuffing: bytes) -> None:
+def test_video_stream_named_ts_is_refused(stuffing: bytes) -> None:
     packet = b"G\x1f\xff\x10" + stuffing * 184
     with pytest.raises(TypeMismatch, match="an MPEG video stream"):
         sniff(packet * 300, "film.ts")
     assert sniff(b"Good = 1;\n" * 200, "good.ts").label == "TypeScript source"
 
 
-def test_other_content_under_a_language_s_name() -> None:
+def test_other_content_named_as_source_code_is_refused() -> None:
     with pytest.raises(TypeMismatch, match="contains a PDF"):
         sniff(b"%PDF-1.7\n", "a.py")

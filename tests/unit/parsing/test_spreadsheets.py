@@ -13,7 +13,7 @@ from .conftest import Parse
 from .shorthand import h, p, table
 
 
-def test_xlsx(parse: Parse) -> None:
+def test_xlsx_workbook_is_read(parse: Parse) -> None:
     document = parse(make_xlsx(), "a.xlsx")
     assert list(document.blocks) == [
         h(2, "Regions"),
@@ -24,7 +24,7 @@ def test_xlsx(parse: Parse) -> None:
     assert (document.title, document.author) == ("Beam sizes", "Ada Weigher")
 
 
-def test_ods(parse: Parse) -> None:
+def test_ods_workbook_is_read(parse: Parse) -> None:
     document = parse(make_ods(), "a.ods")
     assert list(document.blocks) == [h(2, "Regions"), table(*TABLE)]
     assert document.title == "Beam sizes"
@@ -66,7 +66,7 @@ def test_a_sparse_xlsx_keeps_its_columns_in_order(parse: Parse) -> None:
     )
 
 
-def test_repeated_empty_cells_of_an_ods_take_no_place(parse: Parse) -> None:
+def test_repeated_empty_cells_of_an_ods_are_skipped(parse: Parse) -> None:
     empty = '<table:table-cell table:number-columns-repeated="16384"/>'
     filler = f'<table:table-row table:number-rows-repeated="1048000">{empty}</table:table-row>'
     last = "<table:table-row><table:table-cell><text:p>last</text:p></table:table-cell>"

@@ -52,7 +52,7 @@ def test_tables_of_contents_are_left_out(contents: list[Block]) -> None:
     ],
     ids=["a box", "prices", "an overview in words", "a table of figures", "one entry"],
 )
-def test_what_only_looks_like_one_stays(blocks: list[Block]) -> None:
+def test_text_that_resembles_contents_is_kept(blocks: list[Block]) -> None:
     assert list(without_contents([*blocks, *AFTER])) == [*blocks, *AFTER]
 
 
@@ -62,7 +62,7 @@ def test_blocks_are_dropped_and_never_changed(blocks: list[Block]) -> None:
     assert all(block in left for block in without_contents(blocks))
 
 
-def test_the_contents_of_a_pdf(parse: Parse) -> None:
+def test_contents_of_a_pdf_are_left_out(parse: Parse) -> None:
     out = io.BytesIO()
     canvas = Canvas(out, invariant=1)
     canvas.setFont("Helvetica-Bold", 20)
@@ -131,7 +131,7 @@ def test_columns_are_read_one_after_the_other(parse: Parse) -> None:
         ("an A- in music", "an A- in music"),
     ],
 )
-def test_joined_in_line(text: str, expected: str) -> None:
+def test_hyphens_within_a_line_are_joined(text: str, expected: str) -> None:
     assert joined_in_line(text) == expected
 
 
@@ -182,11 +182,11 @@ def test_joined_in_line(text: str, expected: str) -> None:
         ),
     ],
 )
-def test_joined_lines(text: str, expected: str) -> None:
+def test_lines_of_a_paragraph_are_joined(text: str, expected: str) -> None:
     assert joined_lines(text) == expected
 
 
-def test_a_word_parted_between_pages_goes_to_the_first() -> None:
+def test_word_hyphenated_between_pages_belongs_to_the_first() -> None:
     note = p("1 See the annals.", 1)
     first, second = p("A long para-", 1), p("graph, and the rest of it.", 2)
     assert list(joined_across_pages([first, note, second])) == [
@@ -200,7 +200,7 @@ def test_a_word_parted_between_pages_goes_to_the_first() -> None:
     assert list(joined_across_pages([first, p("graph", 2)])) == [p("A long paragraph", 1)]
 
 
-def test_soft_hyphens_are_no_letters(parse: Parse) -> None:
+def test_soft_hyphens_are_removed(parse: Parse) -> None:
     (block,) = parse("<p>The steel&shy;yard weighs.</p>", "a.html").blocks
     assert block == p("The steelyard weighs.")
     (block,) = parse("The steel\u00ad\nyard weighs.", "a.txt").blocks
@@ -273,7 +273,7 @@ BODY = [_placed("A steelyard weighs by sliding a weight. " * 20, 10, lines=8)] *
     ],
     ids=["sizes", "too near", "number", "tall", "poster", "scanner", "found before", "unknown"],
 )
-def test_which_letters_are_large_enough(blocks: list[Placed], levels: list[int]) -> None:
+def test_size_of_letters_decides_the_heading_level(blocks: list[Placed], levels: list[int]) -> None:
     (page,) = with_headings([Page(1, 800, blocks)])
     found = [one.block.level for one in page.blocks if one.block.kind is BlockKind.HEADING]
     assert found == levels

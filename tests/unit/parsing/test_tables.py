@@ -19,7 +19,7 @@ from .shorthand import p, table
         ("Lorem, ipsum; dolor\nsed, do; sit\nenim; ad\n", ";"), ("one column\nof words\n", ","),
     ],
 )  # fmt: skip
-def test_delimiter(text: str, delimiter: str) -> None:
+def test_delimiter_of_a_csv_is_detected(text: str, delimiter: str) -> None:
     assert delimiter_of(text) == delimiter
 
 
@@ -46,7 +46,7 @@ def test_delimiter(text: str, delimiter: str) -> None:
         ),
     ],
 )
-def test_header_row(rows: list[list[str]], expected: bool) -> None:
+def test_header_row_is_detected(rows: list[list[str]], expected: bool) -> None:
     assert has_header_row(rows) is expected
 
 
@@ -61,12 +61,12 @@ def test_a_csv_may_state_its_delimiter(parse: Parse) -> None:
     assert list(document.blocks) == [table(("Name", "Price, net"), ("A", "1,5"))]
 
 
-def test_too_many_rows(parse: Parse) -> None:
+def test_too_many_rows_are_refused(parse: Parse) -> None:
     with pytest.raises(ParseLimitExceeded, match="more than 10 rows"):
         parse("a,b\n" * 11, "a.csv", table_rows=10)
 
 
-def test_too_many_columns(parse: Parse) -> None:
+def test_too_many_columns_are_refused(parse: Parse) -> None:
     with pytest.raises(ParseLimitExceeded, match="more than 3 columns"):
         parse("a,b,c,d\n", "a.csv", table_columns=3)
 

@@ -60,7 +60,7 @@ def active_profile_page() -> str:
 
 
 class TestUpload:
-    def test_choosing_a_file_raises_nothing(
+    def test_choosing_a_file_causes_no_error(
         self, admin: User, open_page: OpenPage, tmp_path: Path
     ) -> None:
         chosen = tmp_path / "note.md"
@@ -72,7 +72,7 @@ class TestUpload:
             # open_page fails the test for an error in any script.
             page.locator("#content [type=file]").set_input_files(chosen)
 
-    def test_a_file_goes_from_the_admin_to_ready_to_found(
+    def test_uploaded_file_becomes_ready_and_searchable(
         self, admin: User, open_page: OpenPage, tmp_path: Path, settings: Any
     ) -> None:
         make_collection("Handbook")
@@ -219,7 +219,7 @@ def test_no_page_is_wider_than_the_screen_or_asks_another_host(
             assert wider <= 0, (address, width)
 
 
-def test_what_unfold_opens_by_a_click_opens_by_keyboard(admin: User, open_page: OpenPage) -> None:
+def test_admin_panels_open_by_keyboard(admin: User, open_page: OpenPage) -> None:
     page = open_page(DOCUMENTS, user=admin)
     page.keyboard.press("Tab")
     expect(page.get_by_text("Skip to the content")).to_be_focused()
@@ -253,7 +253,7 @@ def test_no_field_hides_behind_the_bar_with_the_buttons(admin: User, open_page: 
     assert covered == []
 
 
-def test_a_switch_shows_that_it_has_the_focus(admin: User, open_page: OpenPage) -> None:
+def test_focused_switch_is_visible(admin: User, open_page: OpenPage) -> None:
     page = open_page("/admin/search/pin/add/", user=admin)
     page.locator("#id_position").focus()
     page.keyboard.press("Tab")
@@ -294,7 +294,7 @@ HIDDEN = """(() => {
 
 
 @pytest.mark.parametrize("address", ["profilechange/", "goldenquery/"])
-def test_a_list_hides_nothing(admin: User, open_page: OpenPage, address: str) -> None:
+def test_list_hides_no_column(admin: User, open_page: OpenPage, address: str) -> None:
     profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     ProfileChange.objects.create(
         profile=profile,
@@ -355,7 +355,7 @@ def mark(page: Page) -> None:
     page.evaluate("window.stillTheSamePage = true")
 
 
-def test_an_import_is_followed_in_the_list_to_its_end(admin: User, open_page: OpenPage) -> None:
+def test_import_progress_is_updated_in_the_list(admin: User, open_page: OpenPage) -> None:
     shelf = make_collection("Shelf")
     of = Import.objects.create(collection=shelf, kind=Import.Kind.ARCHIVE, origin="pages.zip")
     page = open_page(f"{ADMIN}import/", user=admin)
@@ -375,7 +375,7 @@ def test_an_import_is_followed_in_the_list_to_its_end(admin: User, open_page: Op
     assert page.evaluate("window.stillTheSamePage")
 
 
-def test_a_space_is_followed_in_the_list_and_its_page_is_loaded_again_at_the_end(
+def test_space_progress_is_updated_and_its_page_reloads_at_the_end(
     admin: User, open_page: OpenPage, filling: EmbeddingSpace
 ) -> None:
     page = open_page(f"{ADMIN}embeddingspace/", user=admin)
@@ -394,7 +394,7 @@ def test_a_space_is_followed_in_the_list_and_its_page_is_loaded_again_at_the_end
     assert not page.evaluate("window.stillTheSamePage")
 
 
-def test_a_page_with_unsaved_words_is_not_loaded_again(admin: User, open_page: OpenPage) -> None:
+def test_page_with_unsaved_text_is_not_reloaded(admin: User, open_page: OpenPage) -> None:
     document = upload(make_collection(), "# Quorums\n\nA majority.\n").document
     page = open_page(f"{ADMIN}document/{document.pk}/change/", user=admin)
     page.get_by_label("Title").fill("Half a ti")
@@ -403,7 +403,7 @@ def test_a_page_with_unsaved_words_is_not_loaded_again(admin: User, open_page: O
     expect(page.get_by_label("Title")).to_have_value("Half a ti")
 
 
-def test_what_was_deleted_is_asked_for_no_more(admin: User, open_page: OpenPage) -> None:
+def test_deleted_rows_are_not_polled(admin: User, open_page: OpenPage) -> None:
     shelf = make_collection("Shelf")
     Import.objects.create(collection=shelf, kind=Import.Kind.ARCHIVE, origin="pages.zip")
     page = open_page(f"{ADMIN}import/", user=admin)
@@ -428,7 +428,7 @@ def fits(page: Page, name: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_a_passage_is_edited_and_the_document_goes_and_comes_back(open_page: OpenPage) -> None:
+def test_passage_is_edited_and_document_deleted_and_restored(open_page: OpenPage) -> None:
     admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
     document = make_document(make_collection(), TIDES, source="tides.md")
     page = open_page(reverse("admin:ingestion_document_passages", args=(document.pk,)), user=admin)

@@ -72,7 +72,9 @@ def asks_of(page: Page) -> list[str]:
     return asked
 
 
-def test_tokens_come_above_the_results_until_stopped(open_page: OpenPage, chat: FakeChat) -> None:
+def test_answer_streams_above_the_results_until_stopped(
+    open_page: OpenPage, chat: FakeChat
+) -> None:
     """S5-17. Stopping ends the request to the model."""
     chat.then(says("Refused connections ", "fail at once [1].", Pause()))
     page = open_page(QUESTION)
@@ -93,7 +95,7 @@ STRUCTURE = """place => [...place.querySelectorAll("p, ol, li, pre, code, strong
     .map(each => each.tagName + each.textContent.replace(/not (verified|supported)|\\s/g, ""))"""
 
 
-def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
+def test_streamed_markdown_is_rendered_without_a_jump_at_the_end(
     open_page: OpenPage, chat: FakeChat
 ) -> None:
     pieces = (
@@ -115,7 +117,7 @@ def test_markdown_is_rendered_as_it_comes_and_nothing_moves_at_its_end(
     expect(page.locator(".making dl")).to_have_count(0)  # figures are for staff
 
 
-def test_hostile_text_of_a_model_calls_nobody(open_page: OpenPage, chat: FakeChat) -> None:
+def test_hostile_text_of_a_model_loads_nothing(open_page: OpenPage, chat: FakeChat) -> None:
     """While it streams, and afterwards; `open_page` fails for a request to another host."""
     # Playwright looks each second at last: the text must stand longer before quotes replace it.
     chat.then(says(HOSTILE, Pause(3.0)))
@@ -173,7 +175,7 @@ def test_only_a_submitted_question_is_answered(open_page: OpenPage) -> None:
     assert len(asked) == 1
 
 
-def test_a_follow_up_and_its_thread(open_page: OpenPage, reader: User) -> None:
+def test_follow_up_opens_a_thread(open_page: OpenPage, reader: User) -> None:
     page = open_page(QUESTION, user=reader)
     further = page.get_by_role("textbox", name="Ask a follow-up question")
     further.fill("And how large is the pool?")

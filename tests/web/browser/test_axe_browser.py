@@ -66,7 +66,7 @@ def violations(page: Page) -> list[str]:
     ]
 
 
-def test_axe_finds_nothing(open_page: OpenPage, document: Document) -> None:
+def test_axe_finds_no_accessibility_fault(open_page: OpenPage, document: Document) -> None:
     admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
     saved_searches.save(
         admin, name="Pool", question="connection", params={"type": ["text/markdown"]}

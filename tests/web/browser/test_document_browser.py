@@ -30,9 +30,7 @@ def ship() -> None:
     make_document(make_collection("Ship"), logbook(), file_name="log.md")
 
 
-def test_reading_along_moves_the_mark_in_the_contents_and_keeps_the_title(
-    open_page: OpenPage, address: str
-) -> None:
+def test_scrolling_updates_the_current_contents_entry(open_page: OpenPage, address: str) -> None:
     page = open_page(f"{address}?q=barometer&chunk=20#chunk-20")
     here = page.locator(".contents [aria-current]")
     title = page.locator(".reading-title")
@@ -89,7 +87,7 @@ def handbook(settings: Any, tmp_path: Path) -> Document:
     return make_document(make_collection(), builders.make_pdf(PAGES), file_name="beam.pdf")
 
 
-def test_the_page_stands_beside_the_text_with_the_passage_marked(
+def test_page_picture_is_beside_the_text_with_the_passage_marked(
     open_page: OpenPage, handbook: Document
 ) -> None:
     assert handbook.current is not None
@@ -111,9 +109,7 @@ def test_the_page_stands_beside_the_text_with_the_passage_marked(
     expect(page.locator(f"#chunk-{ordinal}.asked")).to_be_in_viewport()
 
 
-def test_on_a_phone_each_page_stands_above_its_text(
-    open_page: OpenPage, handbook: Document
-) -> None:
+def test_page_picture_is_above_its_text_on_a_phone(open_page: OpenPage, handbook: Document) -> None:
     page = open_page(f"{handbook.get_absolute_url()}?view=original", width=390)
     leaf = page.locator(".leafed").nth(1)
     leaf.scroll_into_view_if_needed()

@@ -132,7 +132,7 @@ def test_a_star_is_set_without_leaving_the_results(open_page: OpenPage, reader: 
     expect(stars.first).to_have_attribute("aria-pressed", "false")
 
 
-def test_keys_work_from_a_link_and_the_way_back_ends_at_the_row(open_page: OpenPage) -> None:
+def test_shortcuts_work_and_going_back_returns_to_the_result(open_page: OpenPage) -> None:
     page = open_page(LOOKUP)
     links = page.locator(".result-link")
     for key, place in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("j", 2)):
@@ -192,7 +192,7 @@ def test_the_library_is_browsed_sorted_and_searched(open_page: OpenPage) -> None
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_weights_open_below_the_line_and_nothing_clicked_moves(
+def test_opening_the_weights_does_not_move_the_clicked_line(
     open_page: OpenPage, reader: User, width: int
 ) -> None:
     page = open_page("/?q=barometer", user=reader, width=width)

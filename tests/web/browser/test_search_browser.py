@@ -43,7 +43,7 @@ def test_typing_searches_by_itself_and_says_what_it_found(open_page: OpenPage) -
     expect(page.locator(".result-link").first).to_have_text("Connection timeouts")
 
 
-def test_the_keyboard_is_enough(open_page: OpenPage) -> None:
+def test_search_works_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/?q=connection")
     links = page.locator(".result-link")
 
@@ -128,7 +128,7 @@ def test_the_filters_fold_away_on_a_small_screen(open_page: OpenPage) -> None:
     expect(page.get_by_label("Handbook")).to_be_visible()
 
 
-def test_nothing_moves_for_those_who_ask_for_it(open_page: OpenPage) -> None:
+def test_reduced_motion_is_respected(open_page: OpenPage) -> None:
     page = open_page("/", reduced_motion="reduce")
     moving = """() => [...document.querySelectorAll('*')].filter((e) => {
       const style = getComputedStyle(e);
@@ -140,7 +140,7 @@ def test_nothing_moves_for_those_who_ask_for_it(open_page: OpenPage) -> None:
     assert page.evaluate(moving) > 0
 
 
-def test_a_server_that_fails_is_not_taken_for_no_results(open_page: OpenPage) -> None:
+def test_failed_request_is_not_shown_as_no_results(open_page: OpenPage) -> None:
     page = open_page("/?q=connection")
     page.route("**/?q=*", lambda route: route.fulfill(status=500, body="broken"))
     page.fill("#q", "another question")
@@ -166,7 +166,7 @@ def test_the_history_keeps_nothing_after_signing_out(open_page: OpenPage, member
     assert "lighthouse keeper" not in stored
 
 
-def test_the_link_to_insisting_is_reached_by_keys(open_page: OpenPage) -> None:
+def test_link_to_the_exact_search_is_reached_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/?q=%22pool of sharks%22 connection")
     note = page.locator(".spelling")
     expect(note).to_contain_text("No passage contains the exact words “pool of sharks”")
@@ -226,7 +226,7 @@ def test_suggestions_are_chosen_by_keys_alone(open_page: OpenPage, member: User)
     expect(rows.first).to_be_hidden()
 
 
-def test_enter_searches_for_what_was_typed_and_a_click_for_a_row(open_page: OpenPage) -> None:
+def test_enter_searches_the_typed_text_and_a_click_the_suggestion(open_page: OpenPage) -> None:
     page = open_page()
     rows = page.get_by_role("option")
     page.locator("#q").press_sequentially("conn", delay=20)
@@ -243,7 +243,7 @@ def test_enter_searches_for_what_was_typed_and_a_click_for_a_row(open_page: Open
     expect(page.locator(".result-link").first).to_be_focused()
 
 
-def test_a_search_goes_on_where_suggestions_fail(open_page: OpenPage) -> None:
+def test_search_works_without_suggestions(open_page: OpenPage) -> None:
     page = open_page()
     page.route("**/suggestions/?*", lambda route: route.fulfill(status=503))
     page.locator("#q").press_sequentially("connection", delay=20)
@@ -267,7 +267,7 @@ def until(holds: Callable[[], bool]) -> None:
     pytest.fail(f"Only these arrived: {kinds()}")
 
 
-def test_what_is_opened_and_how_long_it_is_read(open_page: OpenPage) -> None:
+def test_clicks_and_reading_time_are_recorded(open_page: OpenPage) -> None:
     page = open_page("/?q=connection+pool")
     page.locator(".result-link").first.click()
     expect(page.locator("h1")).to_have_text("Database connections")
@@ -283,7 +283,7 @@ def test_what_is_opened_and_how_long_it_is_read(open_page: OpenPage) -> None:
     assert (read.event, read.rank, searched.best_click) == (searched, 1, 1)
 
 
-def test_a_thumb_and_an_answer_by_keyboard(open_page: OpenPage) -> None:
+def test_feedback_is_given_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/?q=connection+pool")
     down = page.get_by_role("button", name="Not helpful: Database connections")
     down.focus()
@@ -300,7 +300,7 @@ def test_a_thumb_and_an_answer_by_keyboard(open_page: OpenPage) -> None:
     assert kinds() == ["solved"]
 
 
-def test_results_that_htmx_brought_report_as_well(open_page: OpenPage) -> None:
+def test_clicks_on_results_loaded_by_htmx_are_recorded(open_page: OpenPage) -> None:
     page: Page = open_page("/")
     page.fill("#q", "region d40")  # at once: one search
     page.get_by_role("button", name="Helpful: Cave regions", exact=True).click()
@@ -340,7 +340,7 @@ def test_a_script_that_the_page_does_not_name_is_not_run(
 # --- The API's documentation in a browser: the list of operations ---------------------------------
 
 
-def test_it_opens_with_search_in_the_readers_colours(open_page: OpenPage) -> None:
+def test_api_documentation_opens_in_the_readers_colour_scheme(open_page: OpenPage) -> None:
     page = open_page("/api/docs/", width=390, color_scheme="dark")
 
     expect(page.locator(".opblock-tag").first).to_contain_text("search")

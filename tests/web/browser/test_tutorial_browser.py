@@ -125,7 +125,7 @@ def audited(page: Page, action: str, *said: str) -> None:
     expect(row.first).to_be_visible()
 
 
-def test_every_step_of_the_page(open_page: OpenPage, admin: User) -> None:
+def test_every_step_of_the_tutorial_works(open_page: OpenPage, admin: User) -> None:
     shipped, steps = examples.collection(), Steps()
     count = len(shipped.queries) + len(shipped.without_answer)
     assert f"{count} judged questions" in INTRODUCTION

@@ -150,9 +150,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     expect(page.locator("#wb-run.wb-agrees")).to_contain_text("agree with the live run")
 
 
-def test_the_weights_show_their_other_end_for_short_questions(
-    open_page: OpenPage, expert: User
-) -> None:
+def test_weights_for_short_questions_are_shown(open_page: OpenPage, expert: User) -> None:
     page = open_page(f"{WORKBENCH}?q={CONTESTED}", user=expert, width=1440)
     shown = page.locator(".wb-class:not([hidden])")
     short = shown.locator(".sy-short")
