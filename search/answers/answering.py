@@ -36,7 +36,7 @@ from search.answers.generating import server
 from search.answers.generating.language_model import Model, model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
-from search.answers.making.draft import Work
+from search.answers.making.draft import AnswerDraft
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.domain import QueryClass
@@ -120,7 +120,7 @@ async def events(request: AnswerRequest) -> AsyncIterator[Event]:
         yield Failed(code, _message(error), work.now)
 
 
-async def _record_end(work: Work, state: State, error: str = "") -> None:
+async def _record_end(work: AnswerDraft, state: State, error: str = "") -> None:
     """Record an answer that ended early, even if the task is cancelled once more meanwhile."""
     if not work.request.is_recorded:
         return
@@ -150,7 +150,7 @@ def _message(error: Exception) -> str:
     )
 
 
-def _recorded(work: Work, started: bool) -> Answered:
+def _recorded(work: AnswerDraft, started: bool) -> Answered:
     """Store the finished answer and return it as its asker may see it.
 
     A model may write for minutes: an answer whose sources became unreadable meanwhile is withheld.
@@ -165,7 +165,7 @@ def _recorded(work: Work, started: bool) -> Answered:
     return now
 
 
-def _start(request: AnswerRequest) -> Work:
+def _start(request: AnswerRequest) -> AnswerDraft:
     """A new answer in the making: its parameters, its model and its earlier questions."""
     thread = request.thread
     viewer = request.viewer
@@ -186,7 +186,7 @@ def _start(request: AnswerRequest) -> Work:
         mode=Mode.INSTANT,
         thread=str(thread.public_id) if thread is not None else "",
     )
-    work = Work(replace(request, parameters=parameters), parameters, None, now)
+    work = AnswerDraft(replace(request, parameters=parameters), parameters, None, now)
     try:
         work.model = _model(request, parameters, now.id)
     except BudgetExceeded as error:

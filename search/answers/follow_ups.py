@@ -14,7 +14,7 @@ from django.conf import settings
 
 from search.answers import recording
 from search.answers.content_words import STOP, alike, content, stem
-from search.answers.making.draft import Work
+from search.answers.making.draft import AnswerDraft
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.domain import Query
@@ -61,7 +61,7 @@ _OPENING = re.compile(
 )
 
 
-def read_earlier_questions(work: Work) -> None:
+def read_earlier_questions(work: AnswerDraft) -> None:
     """Read the earlier questions of the thread and make the question stand alone.
 
     Of the answers only the last one is read, and only if the asker may still read all of its

@@ -19,7 +19,7 @@ from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk
 from ingestion.models.collections import Viewer
 from search.domain import TermStatistic
-from search.presentation.snippets import completed, marked, unmarked
+from search.presentation.snippets import completed, marked, unmarked_sql
 from search.retrieval.filters import readable_to
 from search.retrieval.phrases import quoted
 from search.retrieval.prepared import Shapes, run, with_constants
@@ -123,7 +123,7 @@ def _marked() -> RawSQL:
     marked_sql = marked("%s::tsquery", "question")
     sql = (
         f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {marked_sql.sql}"
-        f" ELSE {unmarked('ingestion_chunk.text')} END"
+        f" ELSE {unmarked_sql('ingestion_chunk.text')} END"
     )
     params = ("question", *marked_sql.params)
     return RawSQL(sql, params, output_field=marked_sql.output_field)  # noqa: S611  # ours

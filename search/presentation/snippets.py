@@ -261,7 +261,7 @@ ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
 """
 
 
-def unmarked(text: str) -> str:
+def unmarked_sql(text: str) -> str:
     """SQL for the value of `marked` of a text without a match; `text` is its SQL."""
     return f"{text} || '{_TEXT_FOLLOWS}' || {text} || '{_TEXT_FOLLOWS}'"
 

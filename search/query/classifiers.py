@@ -78,7 +78,7 @@ _QUOTED = re.compile(QUOTED)
 _LETTERS = re.compile(r"[a-z]+")
 
 
-def anchors(text: str) -> tuple[str, ...]:
+def anchor_matches(text: str) -> tuple[str, ...]:
     """The codes, long numbers and quoted words of a text, each once, form by form.
 
     A code in quotes is a part of the quoted words, as it is to the preset's boosts.
@@ -93,13 +93,13 @@ def anchored_specificity(text: str) -> float:
     words = [word for word in text.split() if len(word) > 2]
     by_length = 0.2 if len(words) <= 3 else 0.1 if len(words) <= 6 else 0.0
     broad = BROAD_WORDS & set(_LETTERS.findall(text.lower()))
-    score = min(0.5, 0.2 * len(anchors(text))) + by_length - (0.2 if broad else 0.0)
+    score = min(0.5, 0.2 * len(anchor_matches(text))) + by_length - (0.2 if broad else 0.0)
     return min(max(score, 0.0), 1.0)
 
 
 def keyword_weight(text: str) -> float:
     """The keywords' share: .5 for one anchor, .7 for more; .35 to .5 without any."""
-    count = len(anchors(text))
+    count = len(anchor_matches(text))
     if count:
         return min(0.7, 0.3 + 0.2 * count)
     return max(0.2, 0.5 - 0.3 * anchored_specificity(text))
@@ -108,7 +108,7 @@ def keyword_weight(text: str) -> float:
 def by_anchors(query: Query) -> Classification:
     """Lookup with anchors, general without; the weights are the query's own."""
     text = typed(query)
-    matches = anchors(text)
+    matches = anchor_matches(text)
     keyword = keyword_weight(text)
     return Classification(
         QueryClass.LOOKUP if matches else QueryClass.GENERAL,

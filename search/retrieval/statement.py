@@ -102,7 +102,7 @@ def retrieve(
     """
     scope, phrased, phrase_params = scope.with_phrases()
     inputs = Inputs(query, scope, profile, options.signals, space, embedding)
-    plan = _Plan(inputs, scope, options, phrased, external)
+    plan = _StatementPlan(inputs, scope, options, phrased, external)
     boosts, boost_params = counts(options.boosts, query)
     readable, readable_params = scope.readable("readable")
     values = {
@@ -132,7 +132,7 @@ def retrieve(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _StatementPlan:
     """The inputs of one statement. `phrased` are the common tables of the phrases, or empty."""
 
     inputs: Inputs
@@ -196,7 +196,7 @@ class _Plan:
 _shapes = Shapes()
 
 
-def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> str:
+def _prepared(plan: _StatementPlan, readable: str, boosts: dict[str, str]) -> str:
     """The statement of a shape, whose only parameters are those of the question and the viewer."""
     scope = plan.scope.within_statement()
     plan = replace(plan, scope=scope, inputs=replace(plan.inputs, scope=scope))
@@ -206,7 +206,7 @@ def _prepared(plan: _Plan, readable: str, boosts: dict[str, str]) -> str:
 
 
 def _generators(
-    plan: _Plan, signals: Mapping[Signal, SignalSQL]
+    plan: _StatementPlan, signals: Mapping[Signal, SignalSQL]
 ) -> dict[str, QuerySet[Chunk, Any] | str]:
     """The candidate generators by name."""
     chunks, profile, pins = plan.scope.chunks, plan.inputs.profile, plan.options.pins
@@ -224,7 +224,9 @@ def _generators(
     return generators
 
 
-def _statement(plan: _Plan, readable: str, boosts: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+def _statement(
+    plan: _StatementPlan, readable: str, boosts: Mapping[str, str]
+) -> tuple[str, dict[str, Any]]:
     """The statement's text and the parameters of its generated parts, by name.
 
     `readable` is the SQL of the searched collections' ids.

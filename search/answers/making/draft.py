@@ -40,7 +40,7 @@ def milliseconds_since(began: float) -> float:
 
 
 @dataclass
-class Work:
+class AnswerDraft:
     """An answer in the making; `now` is the part that exists.
 
     `earlier` are the questions of its thread, oldest first; `rule_question` is the standalone

@@ -28,7 +28,7 @@ from search.answers.as_json import not_current
 from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
-from search.answers.making.draft import Work
+from search.answers.making.draft import AnswerDraft
 from search.answers.making.drafting import Draft, replay, unsupported
 from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
 from search.answers.making.writing import off_loop, write_answer, write_quotes
@@ -36,7 +36,7 @@ from search.answers.making.writing import off_loop, write_answer, write_quotes
 ESCALATE_BELOW = 0.3  # S4-15
 
 
-async def events_of(work: Work) -> AsyncIterator[Event]:
+async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
     """The events of the answer but the last; raises what a search raises before the first.
 
     An event comes before any call of the model: until then the request holds one of the web
@@ -75,7 +75,7 @@ async def events_of(work: Work) -> AsyncIterator[Event]:
     _name_gaps(work)
 
 
-def _name_gaps(work: Work) -> None:
+def _name_gaps(work: AnswerDraft) -> None:
     """Say which cited documents are not current or incomplete, by the numbers of their passages."""
     work.note(*not_current(work.now))
     first = {each.version: each for each in reversed(work.now.cited_passages)}
@@ -85,7 +85,7 @@ def _name_gaps(work: Work) -> None:
             work.note(note % {"number": passage.number, "gap": gap})
 
 
-def _refuse_in_other_words(work: Work) -> None:
+def _refuse_in_other_words(work: AnswerDraft) -> None:
     """Mark an answer as refused if the model refused in other words than the given ones; its text
     stays.
     """
@@ -93,13 +93,13 @@ def _refuse_in_other_words(work: Work) -> None:
         work.now = replace(work.now, state=State.REFUSED, sentences=())
 
 
-def _suggest(work: Work) -> None:
+def _suggest(work: AnswerDraft) -> None:
     """Suggest the corrected spelling of a question that is refused, if there is one."""
     if work.now.state is State.REFUSED and (suggestion := work.responses[0].suggestion):
         work.note(gettext("Did you mean “%(question)s”?") % {"question": suggestion})
 
 
-def _may_escalate(work: Work, confidence: float | None) -> bool:
+def _may_escalate(work: AnswerDraft, confidence: float | None) -> bool:
     """Whether the auto mode may try again: once, and not after a failure of the model.
 
     Nor after an answer that was cut at its longest: the next one would cost as much and be cut,
@@ -118,7 +118,7 @@ def escalates(confidence: float | None, has_model: bool, below: float = ESCALATE
     return has_model and confidence is not None and confidence < below
 
 
-async def _try_again(work: Work) -> AsyncIterator[Event]:
+async def _try_again(work: AnswerDraft) -> AsyncIterator[Event]:
     """Yield the events of a second answer, where the first is worth too little (S4-15).
 
     The first one is restored unless the second is worth more. A model's refusal is worth nothing.
@@ -143,20 +143,20 @@ async def _try_again(work: Work) -> AsyncIterator[Event]:
             yield event
 
 
-def _is_better(work: Work, first: Answered, worth: float | None) -> bool:
+def _is_better(work: AnswerDraft, first: Answered, worth: float | None) -> bool:
     if first.state is State.REFUSED:
         return work.failure is None
     mine = work.worth
     return work.is_whole and mine is not None and worth is not None and mine > worth
 
 
-def _restore(work: Work, first: Answered) -> None:
+def _restore(work: AnswerDraft, first: Answered) -> None:
     """Return to the first answer, with the steps and the cost of both."""
     work.failure = None
     work.now = replace(first, mode=work.now.mode, steps=work.now.steps)
 
 
-async def _repair(work: Work) -> AsyncIterator[Event]:
+async def _repair(work: AnswerDraft) -> AsyncIterator[Event]:
     """Yield the events of the repaired answer, in thinking mode; none if it needs no repair.
 
     One call rewrites or removes the unsupported sentences. Its answer replaces the first one only
@@ -190,7 +190,7 @@ async def _repair(work: Work) -> AsyncIterator[Event]:
             yield event
 
 
-async def _quote_instead(work: Work) -> AsyncIterator[Event]:
+async def _quote_instead(work: AnswerDraft) -> AsyncIterator[Event]:
     """Replace an answer that its sources hardly support, or that has no content, by quotes.
 
     A model that repeats its prompt is an example. A refusal stays one.

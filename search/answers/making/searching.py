@@ -28,7 +28,7 @@ from search.answers.generating.messages import (
     split_messages,
     standalone_messages,
 )
-from search.answers.making.draft import Work
+from search.answers.making.draft import AnswerDraft
 from search.answers.request import AnswerRequest
 from search.domain import Hit, QueryClass
 from search.engine.notes import hiding_notes
@@ -39,7 +39,7 @@ from search.query.parse import clean_text
 MOST_LANGUAGES = 3  # of a library, that a question may be searched for in; a guess
 
 
-async def stand_alone(work: Work) -> None:
+async def stand_alone(work: AnswerDraft) -> None:
     """Settle the text to search for: in a conversation, a question that stands alone."""
     if not work.earlier:
         return
@@ -54,7 +54,7 @@ async def stand_alone(work: Work) -> None:
         work.add_step("standalone", "", began, before)
 
 
-async def parts(work: Work) -> tuple[str, ...]:
+async def parts(work: AnswerDraft) -> tuple[str, ...]:
     """The further texts to search for in thinking mode, at once; none in other modes.
 
     They come besides the question as asked, so that a bad split loses nothing (F4-07).
@@ -72,7 +72,7 @@ async def parts(work: Work) -> tuple[str, ...]:
     return texts
 
 
-async def search(work: Work, texts: Sequence[str]) -> None:
+async def search(work: AnswerDraft, texts: Sequence[str]) -> None:
     """Search for all of the texts at once.
 
     Raises what `search.pipeline.search` raises on the question itself.
@@ -103,7 +103,7 @@ async def _notes_of(response: SearchResponse, request: AnswerRequest) -> tuple[s
     return tuple(each for each in response.sentences if each not in (*secret, *weighing))
 
 
-async def widen(work: Work) -> bool:
+async def widen(work: AnswerDraft) -> bool:
     """Search once more, for the question in other words, and read more of both rankings.
 
     Returns whether the context has changed.
@@ -131,7 +131,7 @@ def _languages(viewer: Viewer) -> list[str]:
     return [row["language"] for row in counted[:MOST_LANGUAGES]]
 
 
-async def is_foreign(work: Work) -> bool:
+async def is_foreign(work: AnswerDraft) -> bool:
     """Whether the search found little because the question is in none of the library's languages.
 
     False without a model to translate it.
@@ -143,7 +143,7 @@ async def is_foreign(work: Work) -> bool:
     return bool(language and languages) and language not in languages
 
 
-async def gather(work: Work) -> None:
+async def gather(work: AnswerDraft) -> None:
     """Make one context of all searches so far; that of an instant answer within S4-13's limit.
 
     Its budget is of the model's tokens, as far as its server's counts tell them.

@@ -29,7 +29,7 @@ from search.answers.domain import (
 )
 from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
-from search.answers.making.draft import Work, milliseconds_since
+from search.answers.making.draft import AnswerDraft, milliseconds_since
 from search.answers.making.drafting import Draft, quoted, replay
 from search.answers.quotes import Extract, extract, sentence_embedder
 from search.engine import configuration
@@ -45,7 +45,7 @@ TOKENS_A_SENTENCE, TOKENS = 24, 40
 REASON = "A second reading by the language model finds that the cited passages do not say this."
 
 
-async def write_answer(work: Work) -> AsyncIterator[Event]:
+async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
     """Yield the events of the model's answer, or of the quotes that replace it."""
     work.now = replace(
         work.now, text="", sentences=(), dropped=0, is_cut=False, state=State.RUNNING
@@ -91,7 +91,7 @@ async def off_loop(check: Callable[[], T], characters: int) -> T:
     return check() if characters < LONG else await asyncio.to_thread(check)
 
 
-async def _apply_judge(work: Work) -> list[Event]:
+async def _apply_judge(work: AnswerDraft) -> list[Event]:
     """The events of sentences that the model, as a judge, refuses, if the profile asks it.
 
     A judge that fails changes nothing.
@@ -150,7 +150,7 @@ def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> l
     ]
 
 
-def _mark_cut(work: Work, draft: Draft) -> None:
+def _mark_cut(work: AnswerDraft, draft: Draft) -> None:
     """Note that the text is incomplete, if the model reached its limit of tokens."""
     if work.model is None or work.model.finish != "length":
         return
@@ -172,7 +172,7 @@ def _pieces(model: Model, now: Answered, parameters: AnswerParameters) -> AsyncG
     return model.stream(messages, purpose="answer")
 
 
-def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
+def _with_draft(work: AnswerDraft, draft: Draft, events: Sequence[Event]) -> Sequence[Event]:
     """The events; before, the draft's text becomes the answer's."""
     first = work.now.first_token_ms
     if first is None and any(isinstance(event, Token) for event in events):
@@ -188,7 +188,7 @@ def _with_draft(work: Work, draft: Draft, events: Sequence[Event]) -> Sequence[E
     return events
 
 
-async def _end_early(work: Work, draft: Draft) -> list[Event]:
+async def _end_early(work: AnswerDraft, draft: Draft) -> list[Event]:
     """The events after a broken stream: its complete sentences stay, or quotes replace it."""
     if not await off_loop(draft.cut, len(draft.text)):
         return await write_quotes(work)
@@ -198,7 +198,7 @@ async def _end_early(work: Work, draft: Draft) -> list[Event]:
     return []
 
 
-async def write_quotes(work: Work) -> list[Event]:
+async def write_quotes(work: AnswerDraft) -> list[Event]:
     """The events of an answer by pieces of passages, with a note if it replaces a model's.
 
     That the first piece answers is less probable than that any passage does: `refuse_below` counts
