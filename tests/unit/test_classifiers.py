@@ -108,7 +108,7 @@ class TestAnchors:
     def test_anchor_classifier_weighs_each_query_separately(
         self, text: str, found: tuple[str, ...], specific: float, keyword: float
     ) -> None:
-        assert classifiers.anchors(text) == found
+        assert classifiers.anchor_matches(text) == found
         assert classifiers.anchored_specificity(text) == approx(specific)
         classification = of(Classifier.ANCHORS, text)
         weights = Weights(vector=1 - keyword, keyword=keyword, title=0)

@@ -177,12 +177,12 @@ class TestAsData:
     )  # fmt: skip
     def test_f1_01_boost_and_classifier_use_the_same_anchors(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
-        assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text))
+        assert set(boost_anchors(boost, text)) == set(classifiers.anchor_matches(text))
 
     @given(st.text(alphabet="AB1 2x-.,", max_size=40))
     def test_f1_01_anchors_are_equal_for_any_text_without_quotes(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
-        assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text)[:10])
+        assert set(boost_anchors(boost, text)) == set(classifiers.anchor_matches(text)[:10])
 
 
 class TestLaws:

@@ -172,7 +172,7 @@ class TestPreview:
         assert ask(client, "preview", asked).status_code == 200
         assert len(ranked) == 2
         monkeypatch.setattr("search.presentation.results.read_rows", None)
-        monkeypatch.setattr("search.tuning.workbench_preview.find", None)
+        monkeypatch.setattr("search.tuning.workbench_preview.candidates_of", None)
         with django_assert_max_num_queries(10):
             ask(client, "preview", asked)
         for change in ({"feedback": "0.1"}, {"fusion": "rrf"}):
