@@ -4,7 +4,8 @@ domain       the values: Passage, Context, Sentence, Citation, Step, events; pur
 models       answer profiles, threads, answers with their sources, model calls, feedback
 content_words
              words with content, for the check, follow-ups and quotes; pure
-follow_ups   how a question gets its subject from the one before it
+earlier_questions
+             how a question gets its subject from the one before it
 suggested_questions
              what is offered below an answer
 request      a question with all that decides how it is answered

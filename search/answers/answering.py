@@ -31,7 +31,7 @@ from common.database import in_thread
 from search.answers import recording
 from search.answers.budgets import Payer
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
-from search.answers.follow_ups import read_earlier_questions
+from search.answers.earlier_questions import read_earlier_questions
 from search.answers.generating import server
 from search.answers.generating.language_model import Model, model_for
 from search.answers.generating.server import configured

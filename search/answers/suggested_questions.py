@@ -14,7 +14,7 @@ from ingestion.models import Chunk
 from ingestion.models.collections import Viewer
 from search.answers.content_words import content
 from search.answers.domain import Answered, Passage, State
-from search.answers.follow_ups import follows_up
+from search.answers.earlier_questions import follows_up
 from search.answers.request import AnswerRequest
 from search.engine import Purpose
 from search.errors import SearchError
@@ -32,7 +32,7 @@ NamedSection = tuple[str, frozenset[int]]
 """The text to search for, and the ids of the chunks of the section that it names."""
 
 
-def follow_ups(answered: Answered, request: AnswerRequest) -> tuple[str, ...]:
+def suggested_questions(answered: Answered, request: AnswerRequest) -> tuple[str, ...]:
     """At most MOST texts to search for next; none after an answer that cites nothing.
 
     Each names a section after or before that of the first citation, or that of a passage which was

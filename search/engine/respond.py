@@ -14,9 +14,9 @@ from search.domain import (
 from search.engine.notes import hiding_notes, unreadable_notes
 from search.engine.ranking import Ranking
 from search.engine.read import Question
-from search.engine.relaxation import left_out
 from search.engine.response import SearchResponse
 from search.presentation.marking import with_exact_words, with_nearest
+from search.presentation.notices import left_out
 from search.presentation.results import Result, newest_first, results_for, with_currency
 from search.query.language import OtherLanguage, other_language
 from search.query.spelling_correction import correctable

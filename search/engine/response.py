@@ -18,9 +18,8 @@ from search.domain import (
 )
 from search.engine import DEFAULT_PAGE_SIZE
 from search.engine.ranking import Ranking, is_low
-from search.engine.relaxation import loosened
 from search.engine.settle import Settled
-from search.presentation.notices import correction, language_gap
+from search.presentation.notices import correction, language_gap, loosened
 from search.presentation.results import Result
 from search.query.language import OtherLanguage
 

@@ -20,7 +20,7 @@ from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, 
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from search.answers.request import AnswerRequest
-from search.answers.suggested_questions import follow_ups
+from search.answers.suggested_questions import suggested_questions
 
 NEAREST = 3  # passages below a refusal
 
@@ -209,7 +209,7 @@ def answer_fragment(card: AnswerCard, request: HttpRequest) -> str:
 
 def follow_ups_fragment(card: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
     """The HTML of suggested next questions; empty if there are none."""
-    context = {"card": card, "follow_ups": follow_ups(card.answered, question)}
+    context = {"card": card, "follow_ups": suggested_questions(card.answered, question)}
     return render_to_string("search/answers/follow_ups.html", context, request).strip()
 
 

@@ -32,7 +32,7 @@ from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.answers.suggested_questions import follow_ups
+from search.answers.suggested_questions import suggested_questions
 from search.errors import Busy, NoActiveProfile
 from search.pages.answer_asking import (
     AskForm,
@@ -121,7 +121,7 @@ def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     context = context_of(card)
     if isinstance(card, AnswerCard) and card.is_own and not row.filters:
         question = AnswerRequest(row.searched_for, viewer=cast("Viewer", request.user))
-        context["follow_ups"] = follow_ups(card.answered, question)
+        context["follow_ups"] = suggested_questions(card.answered, question)
     return render(request, "search/answers/page.html", context)
 
 

@@ -32,7 +32,6 @@ from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import examples_for
 from search.domain import QueryFilters
-from search.engine.relaxation import left_out
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
 from search.pages.answer_asking import answers_itself
 from search.pages.facets import (
@@ -47,7 +46,7 @@ from search.pages.library import listing, page_links
 from search.pages.saved_searches import then_remember
 from search.pages.search_form import SearchForm
 from search.pipeline import Choices, SearchResponse
-from search.presentation.notices import unavailable
+from search.presentation.notices import left_out, unavailable
 from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
 

@@ -13,7 +13,7 @@ from ingestion.models import Collection, Document, Visibility
 from search.answers import answering
 from search.answers.domain import Answered, AnswerParameters, Mode
 from search.answers.request import AnswerRequest
-from search.answers.suggested_questions import FIRST, MOST, TRIED, follow_ups
+from search.answers.suggested_questions import FIRST, MOST, TRIED, suggested_questions
 from search.pipeline import search
 from search.retrieval import Filters
 from tests.support.database import lasting
@@ -61,7 +61,7 @@ def test_suggested_questions_are_neighbouring_sections_that_a_search_finds(
     request = asked()
     answered = answer(request)
     with django_assert_max_num_queries(1 + 3 * TRIED):
-        found = follow_ups(answered, request)
+        found = suggested_questions(answered, request)
     assert found[0] == "Measuring the water (Cave manual)"  # the section after it
     assert "Opening the gate (Cave manual)" in found  # that before it
     assert not any("carbide" in each for each in found)  # what was answered
@@ -79,9 +79,9 @@ def test_sections_that_the_reader_cannot_find_are_not_suggested(
     request = asked()
     answered = answer(request)
     elsewhere = asked(filters=Filters(collections=("surveys",)))
-    assert not any("Cave manual" in each for each in follow_ups(answered, elsewhere))
+    assert not any("Cave manual" in each for each in suggested_questions(answered, elsewhere))
     Collection.objects.filter(pk=manual.collection_id).update(visibility=Visibility.GROUPS)
-    assert not any("Cave manual" in each for each in follow_ups(answered, asked(reader)))
+    assert not any("Cave manual" in each for each in suggested_questions(answered, asked(reader)))
 
 
 @pytest.mark.usefixtures("manual")
@@ -92,5 +92,7 @@ def test_questions_are_suggested_after_a_model_answer_and_after_a_refusal(
     monkeypatch.setattr(answering, "model_for", lambda *_: model)
     parameters = AnswerParameters(refusal="Nothing here.", refuse_below=0.0)
     request = asked(parameters=parameters, mode=Mode.INSTANT)
-    assert "Measuring the water (Cave manual)" in follow_ups(answering.answer(request), request)
-    assert follow_ups(answering.answer(request), request) == ()
+    assert "Measuring the water (Cave manual)" in suggested_questions(
+        answering.answer(request), request
+    )
+    assert suggested_questions(answering.answer(request), request) == ()

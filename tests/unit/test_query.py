@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Candidates, ClassifierRule, Query, QueryClass, QueryFilters
-from search.engine.relaxation import left_out
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
+from search.presentation.notices import left_out
 from search.query import classify, parse
 from search.query.parse import MAX_QUERY_CHARS, question_words, relaxed
 from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule

@@ -29,7 +29,7 @@ from search.answers.domain import (
     State,
     Token,
 )
-from search.answers.follow_ups import MOST_EARLIER
+from search.answers.earlier_questions import MOST_EARLIER
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
 from search.api.openai.links import Links

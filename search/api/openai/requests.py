@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingestion.models.collections import Viewer
-from search.answers.follow_ups import MOST_EARLIER
+from search.answers.earlier_questions import MOST_EARLIER
 from search.api.openai.models import ModelChoice, choose
 from search.api.openai.protocol import BadRequest
 

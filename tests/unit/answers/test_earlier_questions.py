@@ -6,7 +6,7 @@ import pytest
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import AnswerParameters
-from search.answers.follow_ups import content_words, follows_up, joined, rarest
+from search.answers.earlier_questions import content_words, follows_up, joined, rarest
 from search.answers.making.searching import distinct, limited
 from search.domain import QueryClass
 from search.pages.answer_asking import deserves_answer
