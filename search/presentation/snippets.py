@@ -13,9 +13,10 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical import bigrams, compounds
+from ingestion.lexical import compounds
 from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
+from ingestion.lexical.normal_form import normal_form_sql, places
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -129,17 +130,21 @@ def _whole_name(name: str, least: float) -> str:
 
 
 def restored(marked: str, text: str) -> str:
-    """`text` with the marks of `marked`, which differs from it in single characters only."""
-    if marked.replace(MARK_START, "").replace(MARK_END, "") == text:
+    """`text` with the marks of `marked`, its normal form."""
+    plain, marks = text_and_marks(marked)
+    if plain == text:
         return marked
-    parts = _MARKS.split(marked)
-    if sum(map(len, parts[::2])) != len(text):
-        return marked
-    position = 0
-    for i in range(0, len(parts), 2):
-        end = position + len(parts[i])
-        parts[i], position = text[position:end], end
-    return "".join(parts)
+    at = places(text)
+    if len(at) != len(plain):
+        return marked  # Postgres knows another version of Unicode
+    pieces: list[str] = []
+    last = 0
+    for start, end in marks:
+        first, beyond = max(last, at[start][0]), at[end - 1][1]
+        if first < beyond:
+            pieces += [text[last:first], MARK_START, text[first:beyond], MARK_END]
+            last = beyond
+    return "".join(pieces) + text[last:]
 
 
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
@@ -269,7 +274,8 @@ def unmarked_sql(text: str) -> str:
 class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
     """A marked text, completed.
 
-    Postgres ignores runs of letters and the joined readings of compounds, and marks a tidied text.
+    Postgres ignores runs of letters and the joined readings of compounds, and marks the normal
+    form of a text.
     """
 
     def __init__(self, words: str) -> None:
@@ -292,7 +298,7 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = bigrams.tidied_sql("ingestion_chunk.text")
+    text = normal_form_sql("ingestion_chunk.text")
     joined = compounds.joined_sql(compounds.hyphenated_sql(text))
     names = compounds.names_sql(text)
     sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined, names=names)

@@ -265,12 +265,12 @@ json_build_object(
     'unchecked', {unchecked},
     'unknown',
     (SELECT json_agg(word ORDER BY place)
-     FROM (SELECT word, array_agg(form) AS forms, min(place) AS place
-           FROM unnest(%(words)s::text[], %(word_forms)s::text[])
-                WITH ORDINALITY asked(word, form, place)
+     FROM (SELECT word, min(said) AS said, array_agg(form) AS forms, min(place) AS place
+           FROM unnest(%(words)s::text[], %(words_said)s::text[], %(word_forms)s::text[])
+                WITH ORDINALITY asked(word, said, form, place)
            GROUP BY word) sought
      WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
-         SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, said) reading
          WHERE reading = ''::tsvector OR (forms = '{{""}}' OR length(reading) = 1)
                AND tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted)
      ) AND NOT EXISTS (
@@ -291,6 +291,7 @@ def params(
         "text": query.text,
         "spaced": spaced(query.text),
         "words": [word for word, _ in words],
+        "words_said": [spaced(word) for word, _ in words],
         "word_forms": [form for _, form in words],
         "known_configs": list(configs_of(languages)),
     }
