@@ -17,6 +17,7 @@ from ingestion.lexical import compounds
 from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
 from ingestion.lexical.normal_form import normal_form_sql, places
+from ingestion.lexical.second_forms import acronyms_sql, folded_sql, numbers_sql
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -252,17 +253,24 @@ _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a te
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
 # parts of a name are none. A name is marked if the question has half of its parts.
 _MARKED_TEXT = f"""
-ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
+(SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
-|| '{_TEXT_FOLLOWS}' || coalesce((
-    SELECT string_agg(DISTINCT compound, ' ') FROM {{compounds}} parted
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}), '')
-|| ' ' || coalesce((
-    SELECT string_agg(name, ' ') FROM {{names}} named
+|| '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', (
+    SELECT string_agg(DISTINCT compound, E'\\n') FROM {{compounds}} parted
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
+), (
+    SELECT string_agg(name, E'\\n') FROM {{names}} named
     WHERE .5 <= (
         SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
             to_tsvector(ingestion_chunk.text_config::regconfig, word) part
-        WHERE part <> ''::tsvector)), '')
+        WHERE part <> ''::tsvector)
+), (
+    SELECT string_agg(written, E'\\n') FROM {{seconds}} second(written, form)
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, form) @@ {{question}}
+), (
+    SELECT string_agg(DISTINCT acronym, E'\\n') FROM {{acronyms}} acronyms
+    WHERE array_to_tsvector(ARRAY[acronym]) @@ {{question}}
+)) FROM (SELECT {{text}} AS t OFFSET 0) normal)
 """
 
 
@@ -289,7 +297,7 @@ class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
 def completed(value: str, words: str) -> str:
     """The marked text, of the value of `marked` in the database."""
     headline, text, compounds = value.split(_TEXT_FOLLOWS)
-    marked = mark_compounds(headline, compounds.split())
+    marked = mark_compounds(headline, compounds.splitlines())
     return mark_names(mark_runs(restored(marked, text), words))
 
 
@@ -298,9 +306,15 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = normal_form_sql("ingestion_chunk.text")
-    joined = compounds.joined_sql(compounds.hyphenated_sql(text))
-    names = compounds.names_sql(text)
-    sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined, names=names)
-    values = (*params, _OPTIONS, *params * 2)
+    joined = compounds.joined_sql(compounds.hyphenated_sql("t"))
+    sql = _MARKED_TEXT.format(
+        text=normal_form_sql("ingestion_chunk.text"),
+        question=question,
+        compounds=joined,
+        names=compounds.names_sql("t"),
+        seconds=f"(SELECT written, folded FROM {folded_sql('t')} folds"  # ours
+        f" UNION ALL SELECT written, joined FROM {numbers_sql('t')} numbers)",
+        acronyms=acronyms_sql("t", "ingestion_chunk.text_config::regconfig"),
+    )
+    values = (*params, _OPTIONS, *params * 4)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

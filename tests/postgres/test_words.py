@@ -14,7 +14,7 @@ from search.domain import Signal
 from search.pipeline import Choices, search
 from search.presentation.document_text import passages_of
 from tests.support.factories import make_collection, make_document
-from tests.support.written_chunks import scores, shelve
+from tests.support.written_chunks import lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
 
@@ -108,3 +108,109 @@ def test_texts_of_earlier_releases_are_marked_in_their_own_form() -> None:
     snippet = str(search("rasche Prüfer", viewer=None).results[0].snippet)
     assert snippet.replace("<mark>", "").replace("</mark>", "") == text
     assert snippet.count("<mark>") == 2
+
+
+class TestSecondForms:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("Müller", {"müller", "muller", "mueller"}),
+            ("François Peña", {"françoi", "francoi", "peña", "pena"}),
+            ("Łukasz Żółć Søren Århus", {
+                "łukasz", "lukasz", "żółć", "zolc", "søren", "soren", "soeren",
+                "århus", "arhus", "aarhus",
+            }),
+            ("ёлка чай", {"ёлка", "елка", "чай"}),
+            pytest.param("कि हिंदी", {"कि", "हिंदी"}, id="marks that are vowels"),
+            ("1,250,000", {"1", "250", "000", "1250000"}),
+            ("12.500,00", {"12.500", "00", "12500"}),
+            ("3 400 000", {"3", "400", "000", "3400000"}),
+            ("1,299.50", {"1", "299.50", "1299.50"}),
+            ("12.500", {"12.500", "12500"}),
+            pytest.param("2024-05-01", {"2024", "-05", "-01", "05", "01"}, id="a date"),
+            ("978-3-16-148410-0", {
+                "978", "-3", "-16", "-148410", "-0", "16", "148410", "9783161484100"}),
+            ("DE89 3704 0044", {"de89", "3704", "0044", "de8937040044"}),
+            ("192.168.10.254", {"192.168.10.254", "192.168.10"}),
+            ("HL-200", {"hl", "-200", "200"}),
+            ("ask IT or it", {"ask", "IT"}),
+            pytest.param("HOW TO DO IT", set(), id="a heading in capitals"),
+            ("ada.lund@contoso.example", {
+                "ada.lund@contoso.example", "ada", "lund", "contoso", "exampl"}),
+            ("https://pump.example/manual/valve.html", {
+                "pump.example/manual/valve.html", "pump.example", "/manual/valve.html",
+                "pump", "exampl", "manual", "valv", "html"}),
+        ],
+    )  # fmt: skip
+    def test_of_words(self, text: str, expected: set[str]) -> None:
+        assert set(lexemes_of(text)) == expected
+
+    @pytest.mark.parametrize(
+        ("query", "text", "marked"),
+        [
+            ("Francois Muller", "François Müller audits", "[François] [Müller] audits"),
+            ("Mueller", "Dr. Müller.", "Dr. [Müller]."),
+            ("Jose Pena", "José Peña (north)", "[José] [Peña] (north)"),
+            ("1250000", "cost 1,250,000 euro", "cost [1,250,000] euro"),
+            ("12500", "cost 12.500,00 euro", "cost [12.500,00] euro"),
+            ("3400000", "cost 3\xa0400\xa0000 euro", "cost [3 400 000] euro"),
+            ("DE89370400440532013000", "IBAN DE89 3704 0044 0532 0130 00.",
+             "IBAN [DE89 3704 0044 0532 0130 00]."),
+            ("9783161484100", "ISBN 978-3-16-148410-0", "ISBN [978-3-16-148410-0]"),
+            ("IT", "Ask the IT department: it helps.", "Ask the [IT] department: it helps."),
+            ("192.168.10", "Host 192.168.10.254 is down", "Host [192.168.10.254] is down"),
+        ],
+    )  # fmt: skip
+    def test_are_found_at_once_and_marked(self, query: str, text: str, marked: str) -> None:
+        shelve(make_collection(), "english", [text, *OTHERS])
+        answer = search(query, viewer=None)
+        assert answer.unknown == ()
+        assert answer.corrected_from == ""
+        expected = marked.replace("[", "<mark>").replace("]", "</mark>")
+        assert str(answer.results[0].snippet) == expected
+        assert scores(query)
+
+    @pytest.mark.parametrize("query", ["contoso", "lund", "harbourmaster", "manual", "200"])
+    def test_parts_of_addresses_and_article_numbers(self, query: str) -> None:
+        texts = [
+            "ada.lund@contoso-shipyard.example, ops@harbourmaster.example",
+            "see https://x.example/manual/valve.html",
+            "the HL-200 pump",
+        ]
+        shelve(make_collection(), "english", [*texts, *OTHERS])
+        assert search(query, viewer=None).unknown == ()
+        assert scores(query)
+
+    @pytest.mark.parametrize(
+        ("exact", "other"),
+        [("Müller", "Muller"), ("Muller", "Müller"), ("résumé", "resume"), ("resume", "résumé")],
+    )
+    @pytest.mark.parametrize("times", [1, 5])
+    def test_an_exact_spelling_comes_first(self, exact: str, other: str, times: int) -> None:
+        said, folded, *_ = shelve(
+            make_collection(), "english", [f"{exact} came by", f"{other} " * times, *OTHERS]
+        )
+        found = scores(exact)
+        assert list(found) == [said, folded]
+        assert found[said] > found[folded]
+
+    def test_both_sides_are_written_out(self) -> None:
+        plain, written, accented, *_ = shelve(
+            make_collection(), "english", ["Muller", "Mueller", "Müller", *OTHERS]
+        )
+        assert set(scores("Müller")) == {plain, written, accented}
+        assert set(scores("Mueller")) == {written, accented}
+
+    @pytest.mark.parametrize("typed", ["1250000", "1,250,000", "1.250.000", "1 250 000"])
+    @pytest.mark.parametrize("text", ["1250000", "1,250,000", "1.250.000,00", "1 250 000"])
+    def test_a_number_in_any_form(self, typed: str, text: str) -> None:
+        first, *_ = shelve(make_collection(), "english", [text, "a 250 valve", *OTHERS])
+        assert next(iter(scores(typed))) == first
+
+    def test_an_acronym_is_not_its_stop_word(self) -> None:
+        first, *_ = shelve(
+            make_collection(), "english", ["ask the IT team", "it runs", "team it", *OTHERS]
+        )
+        assert set(scores("IT")) == {first}
+        assert next(iter(scores("IT team"))) == first
+        assert set(scores("it")) == set()
