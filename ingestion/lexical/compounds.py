@@ -142,33 +142,43 @@ def with_readings_sql(vector: str, config: str, text: str) -> str:
                 ELSE ({vector}::text || ' ' || added)::tsvector END
     FROM (
         SELECT string_agg({quoted_sql("lexeme")} || ':' || places, ' ') AS added
-        FROM (
-            SELECT lexeme, place::text AS places FROM (
-                SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
-                           PARTITION BY lexeme ORDER BY nth) - 1) AS place
-                FROM (
-                    SELECT lexeme, nth FROM (
-                        SELECT joined, nth FROM {joined_sql(text)} compounds
-                        UNION ALL
-                        SELECT joined, nth FROM {numbers_sql(text)} numbers
-                    ) parted, unnest(to_tsvector({config}, parted.joined))
-                    UNION ALL
-                    SELECT acronym, nth FROM {acronyms_sql(text, config)} acronyms
-                ) behind
-            ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
-            UNION ALL
-            SELECT part.lexeme, (
-                SELECT string_agg(position || coalesce(label, weight), ',')
-                FROM unnest(whole.positions, whole.weights) at(position, weight))
-            FROM (
-                SELECT name, parts, NULL AS label FROM {names_sql(text)} names
-                UNION ALL
-                SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
-            ) named(name, parts, label),
-                 unnest(to_tsvector({config}, named.name)) said,
-                 unnest(to_tsvector({config}, named.parts)) part,
-                 unnest({vector}) whole
-            WHERE whole.lexeme = said.lexeme AND part.lexeme <> said.lexeme
-        ) placed
+        FROM ({_behind_sql(config, text)} UNION ALL {_beside_sql(vector, config, text)}) placed
     ) readings
 )"""  # noqa: S608  # ours
+
+
+def _behind_sql(config: str, text: str) -> str:
+    """SQL for the lexemes that stand behind the text, with their places."""
+    return f"""
+    SELECT lexeme, place::text AS places FROM (
+        SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
+                   PARTITION BY lexeme ORDER BY nth) - 1) AS place
+        FROM (
+            SELECT lexeme, nth FROM (
+                SELECT joined, nth FROM {joined_sql(text)} compounds
+                UNION ALL
+                SELECT joined, nth FROM {numbers_sql(text)} numbers
+            ) parted, unnest(to_tsvector({config}, parted.joined))
+            UNION ALL
+            SELECT acronym, nth FROM {acronyms_sql(text, config)} acronyms
+        ) behind
+    ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+"""  # noqa: S608  # ours
+
+
+def _beside_sql(vector: str, config: str, text: str) -> str:
+    """SQL for the lexemes that stand at the places of those of the text."""
+    return f"""
+    SELECT part.lexeme, (
+        SELECT string_agg(position || coalesce(label, weight), ',')
+        FROM unnest(whole.positions, whole.weights) at(position, weight))
+    FROM (
+        SELECT name, parts, NULL AS label FROM {names_sql(text)} names
+        UNION ALL
+        SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
+    ) named(name, parts, label),
+         unnest(to_tsvector({config}, named.name)) said,
+         unnest(to_tsvector({config}, named.parts)) part,
+         unnest({vector}) whole
+    WHERE whole.lexeme = said.lexeme AND part.lexeme <> said.lexeme
+"""  # noqa: S608  # ours

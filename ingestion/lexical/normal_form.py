@@ -106,8 +106,17 @@ _DROPPED = f"[{members(blocks(sorted(_REMOVED)))}]"
 _KEEP = {ord(a): b for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)}
 _GIVE_BACK = {ord(b): a for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)} | _LEFT
 _HAS_SPECIAL = re.compile(f"[{_SPECIAL}]")
-_CLUSTER = re.compile(f"[^{_SPECIAL}]?[{_SPECIAL}]+", re.DOTALL)
+_LATIN = "A-Za-z" + "".join(
+    char for char in map(chr, range(0xC0, 0x250)) if char.isalpha() and not _HAS_SPECIAL.match(char)
+)
+# m² is read as “m 2” and as m2: whether 2 is an exponent or a note nobody can tell.
+_UNITS = {
+    digit: rf"(?<![{_LATIN}])([A-Za-z]{{1,3}}){sign}(?![{_SUPERIOR}])"
+    for digit, sign in (("2", "²"), ("3", "³"))
+}
+_CLUSTER = re.compile(f"([{_LATIN}]*|[^{_SPECIAL}])[{_SPECIAL}]+", re.DOTALL)
 _parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
+_units = {digit: re.compile(pattern) for digit, pattern in _UNITS.items()}
 
 
 def normal_form(text: str) -> str:
@@ -117,6 +126,8 @@ def normal_form(text: str) -> str:
     text = text.translate(_MARKS_OF_WORDS)
     if not _HAS_SPECIAL.search(text):
         return _spaced.sub(" ", text)
+    for digit, unit in _units.items():
+        text = unit.sub(rf"\g<0> \g<1>{digit}", text)
     text = _spaced.sub(" ", _parted.sub(r" \1 ", text)).translate(_KEEP)
     text = _dropped.sub("", unicodedata.normalize("NFKC", text))
     return unicodedata.normalize("NFC", text.translate(_GIVE_BACK))
@@ -126,7 +137,10 @@ def normal_form_sql(expression: str) -> str:
     """SQL that computes `normal_form` of a text expression. Contains no percent signs."""
     # Few texts have a special character, and those with typographic quotes alone keep their length.
     plain = f"regexp_replace({translated_sql('t', _MARKS_OF_WORDS)}, '{_SPACED}', ' ', 'g')"
-    parted = f"regexp_replace({translated_sql('t', _MARKS_OF_WORDS)}, '{_PARTED}', ' \\1 ', 'g')"
+    written = translated_sql("t", _MARKS_OF_WORDS)
+    for digit, unit in _UNITS.items():
+        written = f"regexp_replace({written}, '{unit}', '\\& \\1{digit}', 'g')"
+    parted = f"regexp_replace({written}, '{_PARTED}', ' \\1 ', 'g')"
     spaced = f"regexp_replace({parted}, '{_SPACED}', ' ', 'g')"
     dropped = (
         f"regexp_replace(normalize({translated_sql(spaced, _KEEP)}, NFKC), '{_DROPPED}', '', 'g')"
@@ -143,12 +157,11 @@ def places(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     last = 0
     for match in _CLUSTER.finditer(text):
-        found += [(at, at + 1) for at in range(last, match.start())]
-        start, last = match.span()
-        form = normal_form(match.group())
-        base = normal_form(text[start]) if not _HAS_SPECIAL.match(text[start]) else ""
-        if base and form.startswith(base):
-            found.append((start, start + 1))
-            form, start = form[1:], start + 1
+        start, special = match.span(1)
+        found += [(at, at + 1) for at in range(last, start)]
+        form, last = normal_form(match.group()), match.end()
+        if form.startswith(normal_form(match[1])):
+            found += [(at, at + 1) for at in range(start, special)]
+            form, start = form[special - start :], special
         found += [(start, last)] * len(form)
     return found + [(at, at + 1) for at in range(last, len(text))]

@@ -17,7 +17,7 @@ from ingestion.lexical import compounds
 from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
 from ingestion.lexical.normal_form import normal_form_sql, places
-from ingestion.lexical.second_forms import acronyms_sql, folded_sql, numbers_sql
+from ingestion.lexical.second_forms import LABEL, acronyms_sql, folded_sql, numbers_sql
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -251,7 +251,8 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
-# parts of a name are none. A name is marked if the question has half of its parts.
+# parts of a name are none. A name is marked if the question has half of its parts. The second forms
+# are looked for if a folded lexeme matches, and if the question has a number or capitals.
 _MARKED_TEXT = f"""
 (SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
@@ -264,13 +265,16 @@ _MARKED_TEXT = f"""
         SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
             to_tsvector(ingestion_chunk.text_config::regconfig, word) part
         WHERE part <> ''::tsvector)
-), (
-    SELECT string_agg(written, E'\\n') FROM {{seconds}} second(written, form)
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, form) @@ {{question}}
-), (
+), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
+    SELECT string_agg(written, E'\\n') FROM {{folds}} folds
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
+) END, CASE WHEN {{question}}::text ~ '[0-9]{{{{3}}}}' THEN (
+    SELECT string_agg(written, E'\\n') FROM {{numbers}} numbers
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
+) END, CASE WHEN {{question}}::text ~ '[A-Z]' THEN (
     SELECT string_agg(DISTINCT acronym, E'\\n') FROM {{acronyms}} acronyms
     WHERE array_to_tsvector(ARRAY[acronym]) @@ {{question}}
-)) FROM (SELECT {{text}} AS t OFFSET 0) normal)
+) END) FROM (SELECT {{text}} AS t OFFSET 0) normal)
 """
 
 
@@ -312,9 +316,9 @@ def marked(question: str, *params: str) -> RawSQL:
         question=question,
         compounds=joined,
         names=compounds.names_sql("t"),
-        seconds=f"(SELECT written, folded FROM {folded_sql('t')} folds"  # ours
-        f" UNION ALL SELECT written, joined FROM {numbers_sql('t')} numbers)",
+        folds=folded_sql("t"),
+        numbers=numbers_sql("t"),
         acronyms=acronyms_sql("t", "ingestion_chunk.text_config::regconfig"),
     )
-    values = (*params, _OPTIONS, *params * 4)
+    values = (*params, _OPTIONS, *params * 8)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

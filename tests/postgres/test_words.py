@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg import Connection, connect
 
+from ingestion.lexical import bm25_weights
 from ingestion.lexical.bigrams import spaced, spaced_sql
-from search.domain import Signal
+from ingestion.models import Chunk, Document, TermFrequency
+from search.domain import Signal, Weights
 from search.pipeline import Choices, search
 from search.presentation.document_text import passages_of
 from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
 from tests.support.written_chunks import lexemes_of, scores, shelve
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +35,8 @@ WRITTEN = [
     ("flares", "►Flares"),
     ("CO2", "It emits CO₂ there"),
     ("N2O", "It emits N₂O there"),
+    ("m2", "a roof of 40 m² there"),
+    ("km3", "a lake of 4 km³ there"),
     ("blade", "The blade¹ is coated"),
     ("reached", "Limit reached¹², then"),
     ("office", "the o\ufb03ce is open"),
@@ -93,6 +102,7 @@ def test_is_found_and_marked(typed: str, text: str) -> None:
         ("CO2", "emits CO₂ and", "emits [CO₂] and"),
         ("office", "the o\ufb03ce.", "the [o\ufb03ce]."),
         ("loctite", "“Loctite®” here", "“[Loctite]®” here"),
+        ("m2", "up to 40 m² or 3 s²", "up to 40 m[²] or 3 s²"),
         ("30", "up to 30℃ or 40㎡", "up to [30]℃ or 40㎡"),
     ],
 )
@@ -108,6 +118,86 @@ def test_texts_of_earlier_releases_are_marked_in_their_own_form() -> None:
     snippet = str(search("rasche Prüfer", viewer=None).results[0].snippet)
     assert snippet.replace("<mark>", "").replace("</mark>", "") == text
     assert snippet.count("<mark>") == 2
+
+
+LATIN = st.text(
+    st.characters(categories=("Lu", "Ll"), max_codepoint=0x17F).filter(
+        lambda letter: len(unicodedata.normalize("NFKD", letter)) <= 2 and letter not in "ªºŉſ"
+    ),
+    min_size=2,
+    max_size=12,
+)
+# But for those of Hebrew that are parts of words.
+SIGN = st.characters(
+    categories=("Sm", "Sc", "So", "Po", "Ps", "Pe", "Zs"),
+    min_codepoint=0xA1,
+    exclude_characters="׳״",
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(
+    word=LATIN,
+    form=st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]),
+    before=SIGN,
+    after=SIGN,
+    config=st.sampled_from(["english", "german", "french", "simple"]),
+)
+def test_a_word_is_found_as_it_is_and_when_typed_plainly(
+    word: str, form: str, before: str, after: str, config: str, db: None
+) -> None:
+    """In any form of Unicode, beside any sign: folding hides no exact match."""
+    plain = unicodedata.normalize("NFD", word.casefold())
+    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    plain = plain.translate(dict(zip(map(ord, "øđðłıħŧ"), "oddliht", strict=True)))
+    for letter, two in {"æ": "ae", "œ": "oe", "þ": "th"}.items():
+        plain = plain.replace(letter, two)
+    held = lexemes_of(before + unicodedata.normalize(form, word) + after, config)
+    assert set(plain_lexemes(word, config)) | set(plain_lexemes(plain, config)) <= set(held)
+
+
+def plain_lexemes(word: str, config: str) -> list[str]:
+    """The lexemes of a word as typed in a question."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tsvector_to_array(to_tsvector(%s, %s))", [config, spaced(word)])
+        [lexemes] = cursor.fetchone()
+        return list(lexemes)
+
+
+class TestEarlierReleases:
+    TEXT = "Loctite® by Müller, 1,250,000 of HL-200, asked by IT at ops@harbour.example."
+
+    @pytest.fixture
+    def old(self) -> Document:
+        """A document whose lexemes an earlier release read: none of today's forms."""
+        document = make_document(make_collection(language="en"), self.TEXT, file_name="Prüf.txt")
+        bm25_weights.fold()
+        self.frequencies = dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+        bm25_weights.count_out(document.current_id)
+        Chunk.objects.update(
+            lexemes="'loctite®':1 'müller':3 '1':4 '250':5 '000':6 'hl':8 '-200':9 'ask':10"
+            " 'ops@harbour.example':14"
+        )
+        bm25_weights.count_in(document.current_id)
+        bm25_weights.fold()
+        Document.objects.update(title_terms="'prüf':1")
+        return document
+
+    def test_stay_searchable(self, old: Document) -> None:
+        for query in ("Müller", "1,250,000", "HL-200", "ops@harbour.example", "who asked IT"):
+            assert [each.file_name for each in search(query, viewer=None).results] == ["Prüf.txt"]
+
+    def test_their_words_are_read_anew_without_the_file(self, old: Document) -> None:
+        [passage] = Chunk.objects.values("pk", "text")
+        out = StringIO()
+        call_command("reprocess", "--words", stdout=out)
+        assert out.getvalue() == "Read the words of 1 document.\n"
+        assert [passage] == list(Chunk.objects.values("pk", "text"))
+        assert old.versions.count() == 1
+        for query in ("loctite", "Mueller", "1250000", "200", "IT", "harbour", "Pruef"):
+            assert scores(query), query
+        assert self.frequencies == dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+        assert search("Pruef", viewer=None, choices=Choices(weights=Weights(0, 0, 1))).results
 
 
 class TestSecondForms:
