@@ -16,6 +16,7 @@ the work left to do: a lost message costs time, never a document.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from django.utils.translation import gettext
 from common.accounts import tokens
 from common.accounts.models import User
 from common.jobs import enqueue
+from ingestion import events
 from ingestion.chunking.options import LAYOUT
 from ingestion.documents import editions, versions
 from ingestion.documents.bulk_changes import annotate, move
@@ -229,6 +231,30 @@ def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int
             version = add_version(document, file_of(latest), lane=Lane.BULK)
             log(acting_user, document, CHANGE, f"Reprocessed as version {version.number}")
             count += 1
+    return count
+
+
+def read_words(documents: Iterable[Document]) -> int:
+    """Index the words of the documents' passages by today's rules; return how many documents.
+
+    Nothing is parsed or embedded: the passages stay as they are, and searchable.
+    """
+    count = 0
+    for each in documents:
+        with transaction.atomic(), suppress(Document.DoesNotExist):
+            document = locked(each.pk)
+            if document.current_id is None:
+                continue
+            version = DocumentVersion.objects.defer("text").get(pk=document.current_id)
+            names = with_file_name(version.title, version.file_name)
+            bm25_weights.count_out(version.pk)
+            bm25_weights.read_terms(version.pk, title=names)
+            bm25_weights.count_in(version.pk)
+            names = with_file_name(document.title, version.file_name)
+            bm25_weights.read_title(document.pk, names, document.language)
+            events.tell_of_index(version.pk)
+            count += 1
+    bm25_weights.fold()
     return count
 
 

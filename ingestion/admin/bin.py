@@ -166,11 +166,16 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
     list_filter = (CollectionFilter,)
     list_per_page = 50
     list_fullwidth = True
-    search_fields = ("title",)
-    search_help_text = _("Search by title")
+    search_fields = ("title", "latest__file_name")
+    search_help_text = _("Search by title or file name")
     ordering = ("-deleted_at",)
     actions = ("restore_selected", "purge_selected")
     list_before_template = "admin/steelyard/bin_collections.html"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[QuerySet[DeletedDocument], bool]:
+        return queryset.named(search_term), False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedDocument]:
         # Parts are deleted and restored with their container: list only those deleted separately.

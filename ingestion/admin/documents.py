@@ -112,8 +112,8 @@ class DocumentAdmin(
     )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
-    search_fields = ("title",)
-    search_help_text = _("Search by title")
+    search_fields = ("title", "latest__file_name")
+    search_help_text = _("Search by title or file name")
     actions = (
         "annotate_selected", "move_selected", "restrict_selected", "retry_selected",
         "reprocess_selected",
@@ -137,6 +137,11 @@ class DocumentAdmin(
         queryset: QuerySet[Document] = super().get_queryset(request)
         joined = queryset.select_related("collection", "current", "latest")
         return joined.defer("title_terms", "current__text", "latest__text")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: Any, search_term: str
+    ) -> tuple[QuerySet[Document], bool]:
+        return queryset.named(search_term), False
 
     @admin.display(description=_("title"), ordering="title")
     def title_cell(self, document: Document) -> SafeString:

@@ -71,10 +71,9 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         help_text="Only documents in the bin; for users who may change documents.",
     )
     q = filters.CharFilter(
-        field_name="title",
-        lookup_expr="icontains",
+        method="named",
         max_length=200,
-        help_text="Words within the title, without regard to case.",
+        help_text="Words within the title or the file name, without regard to case.",
     )
     parent = filters.UUIDFilter(
         field_name="parent__public_id",
@@ -86,6 +85,10 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         help_text="Only documents of which something is not searchable, those that lack most "
         "first; false: of which all is.",
     )
+
+    def named(self, rows: DocumentQuerySet, name: str, value: str) -> DocumentQuerySet:
+        """The documents with these words in their title or their newest file's name."""
+        return rows.named(value)
 
     def of_completeness(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
         """Filter by completeness; documents whose completeness is unknown match neither value."""

@@ -157,10 +157,11 @@ def close_originals() -> None:
 
 
 def display_name(file_name: str) -> str:
-    """A file name for display: without a path and without control or direction characters."""
+    """A file name for display, in NFC: without a path, control and direction characters."""
     # Browsers encode only the quotation mark, as %22.
     last = PurePosixPath(file_name.replace("\\", "/")).name.replace("%22", '"')
     clean = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip(" .")
+    clean = unicodedata.normalize("NFC", clean)
     if len(clean) > MAX_NAME_CHARS:
         stem, suffix = Path(clean).stem, Path(clean).suffix[:20]
         clean = stem[: MAX_NAME_CHARS - len(suffix)] + suffix

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -20,6 +21,12 @@ FULL = 1.0  # the strength of a whole identifier
 # Texts are searched in stretches of this many characters, so that a pattern of quadratic time
 # still takes time linear in the length of the text.
 _STRETCH = 2_048
+# CO₂ is CO2, and full-width letters are letters; the length of the text stays.
+_PLAIN = {
+    code: unicodedata.normalize("NFKC", chr(code))
+    for first, last in ((0x2080, 0x2089), (0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
+    for code in range(first, last + 1)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +56,17 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
 
     Takes time linear in the length of the text.
     """
+    plain = text.translate(_PLAIN)
     spans = _Spans()
     identifiers: list[Mention] = []
     for pattern in patterns:
         normaliser = NORMALISERS[pattern.normaliser]
         accepted: list[Mention] = []
-        for match in _matches(_usable(pattern), text):
+        for match in _matches(_usable(pattern), plain):
             if spans.overlaps(match.start(), match.end()):
                 continue
             if one := _mention(pattern.name, match.group(), match.start(), normaliser):
-                accepted.append(one)
+                accepted.append(replace(one, text=text[one.start : one.end]))
         spans.add(accepted)
         identifiers += accepted
     return sorted(identifiers, key=lambda one: one.start)
@@ -215,7 +223,8 @@ _AROUND_NAMES = string.whitespace + "()§:.,\"'`“”"
 def index_forms(identifier: Mention) -> tuple[Form, ...]:
     """The forms to store or look up for an identifier, strongest first."""
     forms = {identifier.canonical: FULL}
-    for form, strength in NORMALISERS[identifier.normaliser].lesser(identifier.text):
+    plain = identifier.text.translate(_PLAIN)
+    for form, strength in NORMALISERS[identifier.normaliser].lesser(plain):
         if form and len(form) <= MAX_IDENTIFIER_CHARS:
             forms.setdefault(form, strength)
     ranked = sorted(forms.items(), key=lambda item: -item[1])

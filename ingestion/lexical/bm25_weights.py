@@ -21,6 +21,7 @@ from ingestion import events
 from ingestion.lexical.bigrams import spaced, spaced_sql
 from ingestion.lexical.compounds import names_sql, quoted_sql, with_readings_sql
 from ingestion.lexical.languages import text_config
+from ingestion.lexical.second_forms import FOLDED, LABEL, folded_sql
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -47,7 +48,8 @@ steelyard_headings(c.heading_path || ARRAY(
 # the headings above all sections, and those of its own.
 _NAMES = spaced_sql("array_to_string(c.heading_path || (place ->> 2), ' ')")
 _NAMES_AND_PARTS = f"""
-SELECT concat_ws(' ', names, (SELECT string_agg(parts, ' ') FROM {names_sql("names")} named))
+SELECT concat_ws(' ', names, (SELECT string_agg(parts, ' ') FROM {names_sql("names")} named),
+                 (SELECT string_agg(folded, ' ') FROM {folded_sql("names")} folds))
 FROM (SELECT %(title)s::text || ' ' || {_NAMES} AS names) own
 """
 _NAMED = f"""
@@ -113,14 +115,19 @@ WHERE target.id = fresh.id
 """
 
 # Two lexemes of a chunk may share an index, about one pair in 10^9: the heavier weight is kept.
-_WEIGHTS = """
-    SELECT ('{' || string_agg(term || ':' || weight, ',') || '}/1000000000')::sparsevec AS terms
+# A word that the chunk only has by its folded form counts `FOLDED` of an exact one.
+_WEIGHTS = f"""
+    SELECT ('{{' || string_agg(term || ':' || weight, ',') || '}}/1000000000')::sparsevec AS terms
     FROM (
         SELECT steelyard_term_id(lexeme) AS term,
-               max(cardinality(positions) * (%(k1)s + 1)
-                   / (cardinality(positions)
-                      + %(k1)s * (1 - %(b)s + %(b)s * m.length / %(average)s)))::real AS weight
-        FROM unnest(v.lexemes)
+               max(share * times * (%(k1)s + 1)
+                   / (times + %(k1)s * (1 - %(b)s + %(b)s * m.length / %(average)s)))::real
+               AS weight
+        FROM unnest(v.lexemes) AS word(lexeme, positions, labels),
+             LATERAL (SELECT cardinality(array_remove(labels, '{LABEL}')) AS exactly) spelt,
+             LATERAL (SELECT CASE exactly WHEN 0 THEN {FOLDED} ELSE 1 END AS share,
+                             CASE exactly WHEN 0 THEN cardinality(positions) ELSE exactly END
+                             AS times) counted
         GROUP BY term
         ORDER BY weight DESC
         LIMIT %(most)s

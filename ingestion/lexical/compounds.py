@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 
+from ingestion.lexical.second_forms import LABEL, acronyms_sql, folded_sql, numbers_sql
+
 # ts_token_type's numbers for compounds of letters: asciihword and hword.
 _COMPOUNDS = "16, 17"
 # Guesses: state-of-the-art has four parts; a longer chain is a list or a path, a long word data.
@@ -58,9 +60,13 @@ def quoted_sql(expression: str) -> str:
     return f"'''' || replace(replace({expression}, '\\', '\\\\'), '''', '''''') || ''''"
 
 
-# ts_token_type's numbers of words, parts of compounds, hosts and files: `form.save` is a host.
-_NAMES = "1, 2, 3, 6, 9, 10, 11, 19"
-_ADDRESS = "5, 14"  # an address, a protocol: what follows is a part of it
+# ts_token_type's numbers of words, parts of compounds, hosts and files (`form.save` is a host), and
+# of addresses.
+_NAMES = "1, 2, 3, 4, 5, 6, 9, 10, 11, 19"
+_ADDRESS = 5  # what follows is a part of it
+# The parser reads HL-200 as HL and -200.
+_NEGATIVE, _BLANK = 21, "0, 12"
+_MOST_IN_ADDRESS = 200
 # Where a hump begins: renameField, HTTPServer, as in `steelyard_words`. McDonald and APIs are none.
 _HUMP = (
     "(?<=[[:lower:][:digit:]])(?=[[:upper:]])|(?<=[[:upper:]])(?=[[:upper:]][[:lower:]][[:lower:]])"
@@ -71,6 +77,7 @@ _NAME = "|".join(
         "[[:lower:][:digit:]][[:upper:]]",
         "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
         "[[:alnum:]][./][[:alnum:]_]",
+        "[[:alnum:]]-[[:digit:]]",
     )
 )
 _PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
@@ -98,7 +105,7 @@ def humps_sql(text: str) -> str:
 def names_sql(text: str) -> str:
     """SQL for a table of the text's names of code: each as written, and its parts, with spaces.
 
-    Its columns are `name` and `parts`; `text` is as for `joined_sql`. Addresses yield no names.
+    Its columns are `name` and `parts`; `text` is as for `joined_sql`.
     """
     return rf"""(
     SELECT name, parts
@@ -111,18 +118,22 @@ def names_sql(text: str) -> str:
                 FROM regexp_matches({text}, '\S*(?:{_NAME})\S*', 'g') word
             )) WITH ORDINALITY parsed(tokid, token, nth)
         ) parsed
-        WHERE tokid IN ({_NAMES}) AND before NOT IN ({_ADDRESS}) AND length(token) <= {MOST_LETTERS}
-          AND token ~ '{_NAME}' AND token !~ '{_PERSON}'
+        WHERE tokid = {_NEGATIVE} AND before NOT IN ({_BLANK})
+           OR tokid IN ({_NAMES}) AND before <> {_ADDRESS} AND token ~ '{_NAME}'
+              AND length(token) <= CASE tokid WHEN {_ADDRESS} THEN {_MOST_IN_ADDRESS}
+                                   ELSE {MOST_LETTERS} END
+              AND token !~ '{_PERSON}'
     ) names, LATERAL (
         SELECT string_agg(part[1], ' ') AS parts
         FROM regexp_matches({humps_sql("name")}, '[[:alnum:]][[:alnum:]]+', 'g') part
     ) divided
-    WHERE parts ~ '[[:alpha:]]'
+    WHERE parts ~ '[[:alpha:]]' OR name ~ '^-'
 )"""  # noqa: S608  # ours
 
 
 def with_readings_sql(vector: str, config: str, text: str) -> str:
-    """SQL for the tsvector with the joined lexemes of compounds of `text`, and the parts of names.
+    """SQL for the tsvector with the joined lexemes of compounds and numbers of `text`, the parts of
+    its names, its acronyms, and its words without accents (`second_forms`).
 
     `vector` may be evaluated several times. Joined lexemes have the weight D, like those of a text.
     """
@@ -131,21 +142,43 @@ def with_readings_sql(vector: str, config: str, text: str) -> str:
                 ELSE ({vector}::text || ' ' || added)::tsvector END
     FROM (
         SELECT string_agg({quoted_sql("lexeme")} || ':' || places, ' ') AS added
-        FROM (
-            SELECT lexeme, place::text AS places FROM (
-            SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
-                       PARTITION BY lexeme ORDER BY nth) - 1) AS place
-            FROM {joined_sql(text)} parted,
-                 unnest(to_tsvector({config}, parted.joined))
-            ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
-            UNION ALL
-            SELECT part.lexeme, (SELECT string_agg(position || weight, ',')
-                                 FROM unnest(whole.positions, whole.weights) at(position, weight))
-            FROM {names_sql(text)} named,
-                 unnest(to_tsvector({config}, named.name)) said,
-                 unnest(to_tsvector({config}, named.parts)) part,
-                 unnest({vector}) whole
-            WHERE whole.lexeme = said.lexeme
-        ) placed
+        FROM ({_behind_sql(config, text)} UNION ALL {_beside_sql(vector, config, text)}) placed
     ) readings
 )"""  # noqa: S608  # ours
+
+
+def _behind_sql(config: str, text: str) -> str:
+    """SQL for the lexemes that stand behind the text, with their places."""
+    return f"""
+    SELECT lexeme, place::text AS places FROM (
+        SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
+                   PARTITION BY lexeme ORDER BY nth) - 1) AS place
+        FROM (
+            SELECT lexeme, nth FROM (
+                SELECT joined, nth FROM {joined_sql(text)} compounds
+                UNION ALL
+                SELECT joined, nth FROM {numbers_sql(text)} numbers
+            ) parted, unnest(to_tsvector({config}, parted.joined))
+            UNION ALL
+            SELECT acronym, nth FROM {acronyms_sql(text, config)} acronyms
+        ) behind
+    ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+"""  # noqa: S608  # ours
+
+
+def _beside_sql(vector: str, config: str, text: str) -> str:
+    """SQL for the lexemes that stand at the places of those of the text."""
+    return f"""
+    SELECT part.lexeme, (
+        SELECT string_agg(position || coalesce(label, weight), ',')
+        FROM unnest(whole.positions, whole.weights) at(position, weight))
+    FROM (
+        SELECT name, parts, NULL AS label FROM {names_sql(text)} names
+        UNION ALL
+        SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
+    ) named(name, parts, label),
+         unnest(to_tsvector({config}, named.name)) said,
+         unnest(to_tsvector({config}, named.parts)) part,
+         unnest({vector}) whole
+    WHERE whole.lexeme = said.lexeme AND part.lexeme <> said.lexeme
+"""  # noqa: S608  # ours

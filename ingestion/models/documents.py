@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
+from functools import reduce
+from operator import or_
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -81,6 +84,19 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         """The documents outside the bin in the same collection with the same readers."""
         rows = self.undeleted().filter(collection=document.collection_id)
         return rows.filter(audience=document.audience_id)
+
+    def named(self, words: str) -> DocumentQuerySet:
+        """The documents with all of these words in their title or their newest file's name.
+
+        Names that were stored by an earlier release may be in NFD.
+        """
+        rows = self
+        for word in words.split():
+            spellings = {unicodedata.normalize(form, word) for form in ("NFC", "NFD")}
+            fields = ("title__icontains", "latest__file_name__icontains")
+            either = (Q((field, spelling)) for field in fields for spelling in spellings)
+            rows = rows.filter(reduce(or_, either))
+        return rows
 
     def incomplete(self) -> DocumentQuerySet:
         """The documents that are not fully searchable, the largest missing share first."""

@@ -34,17 +34,20 @@ def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[N
     """The words of the texts with a similar spelling, by each unknown word of the query.
 
     A word is unknown if neither the texts nor the word lists of their languages and of English have
-    it: bread is not a misspelt broad. Empty for a question in another language.
+    it: bread is not a misspelt broad. Beside one, so is a word of which the texts only have the
+    stem: "managment comand". Empty for a question in another language.
     """
     if response.other_language:
         return {}
     codes = {"en", *text_languages(response.ranking.candidates.readings)}
-    known = {word.text for word in correctable(response.query)} - set(response.unknown)
     words = [
         word.text
         for word in correctable(response.query, response.unknown)
-        if word.text not in known and not any(is_listed(word.text, code) for code in codes)
+        if not any(is_listed(word.text, code) for code in codes)
     ]
+    known = {word.text for word in correctable(response.query)} - set(response.unknown)
+    if known.issuperset(words):
+        return {}
     hidden = response.settled.hidden
     scope = scope_of(response.query, request.viewer, request.filters, hidden)
-    return neighbours(words, scope, response.terms) if words else {}
+    return neighbours(words, scope, response.terms)

@@ -13,9 +13,11 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical import bigrams, compounds
+from ingestion.lexical import compounds
 from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
+from ingestion.lexical.normal_form import normal_form_sql, places
+from ingestion.lexical.second_forms import LABEL, acronyms_sql, folded_sql, numbers_sql
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -129,17 +131,21 @@ def _whole_name(name: str, least: float) -> str:
 
 
 def restored(marked: str, text: str) -> str:
-    """`text` with the marks of `marked`, which differs from it in single characters only."""
-    if marked.replace(MARK_START, "").replace(MARK_END, "") == text:
+    """`text` with the marks of `marked`, its normal form."""
+    plain, marks = text_and_marks(marked)
+    if plain == text:
         return marked
-    parts = _MARKS.split(marked)
-    if sum(map(len, parts[::2])) != len(text):
-        return marked
-    position = 0
-    for i in range(0, len(parts), 2):
-        end = position + len(parts[i])
-        parts[i], position = text[position:end], end
-    return "".join(parts)
+    at = places(text)
+    if len(at) != len(plain):
+        return marked  # Postgres knows another version of Unicode
+    pieces: list[str] = []
+    last = 0
+    for start, end in marks:
+        first, beyond = max(last, at[start][0]), at[end - 1][1]
+        if first < beyond:
+            pieces += [text[last:first], MARK_START, text[first:beyond], MARK_END]
+            last = beyond
+    return "".join(pieces) + text[last:]
 
 
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
@@ -245,19 +251,30 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
-# parts of a name are none. A name is marked if the question has half of its parts.
+# parts of a name are none. A name is marked if the question has half of its parts. The second forms
+# are looked for if a folded lexeme matches, and if the question has a number or capitals.
 _MARKED_TEXT = f"""
-ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
+(SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
-|| '{_TEXT_FOLLOWS}' || coalesce((
-    SELECT string_agg(DISTINCT compound, ' ') FROM {{compounds}} parted
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}), '')
-|| ' ' || coalesce((
-    SELECT string_agg(name, ' ') FROM {{names}} named
+|| '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', (
+    SELECT string_agg(DISTINCT compound, E'\\n') FROM {{compounds}} parted
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
+), (
+    SELECT string_agg(name, E'\\n') FROM {{names}} named
     WHERE .5 <= (
         SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
             to_tsvector(ingestion_chunk.text_config::regconfig, word) part
-        WHERE part <> ''::tsvector)), '')
+        WHERE part <> ''::tsvector)
+), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
+    SELECT string_agg(written, E'\\n') FROM {{folds}} folds
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
+) END, CASE WHEN {{question}}::text ~ '[0-9]{{{{3}}}}' THEN (
+    SELECT string_agg(written, E'\\n') FROM {{numbers}} numbers
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
+) END, CASE WHEN {{question}}::text ~ '[A-Z]' THEN (
+    SELECT string_agg(DISTINCT acronym, E'\\n') FROM {{acronyms}} acronyms
+    WHERE array_to_tsvector(ARRAY[acronym]) @@ {{question}}
+) END) FROM (SELECT {{text}} AS t OFFSET 0) normal)
 """
 
 
@@ -269,7 +286,8 @@ def unmarked_sql(text: str) -> str:
 class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
     """A marked text, completed.
 
-    Postgres ignores runs of letters and the joined readings of compounds, and marks a tidied text.
+    Postgres ignores runs of letters and the joined readings of compounds, and marks the normal
+    form of a text.
     """
 
     def __init__(self, words: str) -> None:
@@ -283,7 +301,7 @@ class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
 def completed(value: str, words: str) -> str:
     """The marked text, of the value of `marked` in the database."""
     headline, text, compounds = value.split(_TEXT_FOLLOWS)
-    marked = mark_compounds(headline, compounds.split())
+    marked = mark_compounds(headline, compounds.splitlines())
     return mark_names(mark_runs(restored(marked, text), words))
 
 
@@ -292,9 +310,15 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    text = bigrams.tidied_sql("ingestion_chunk.text")
-    joined = compounds.joined_sql(compounds.hyphenated_sql(text))
-    names = compounds.names_sql(text)
-    sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined, names=names)
-    values = (*params, _OPTIONS, *params * 2)
+    joined = compounds.joined_sql(compounds.hyphenated_sql("t"))
+    sql = _MARKED_TEXT.format(
+        text=normal_form_sql("ingestion_chunk.text"),
+        question=question,
+        compounds=joined,
+        names=compounds.names_sql("t"),
+        folds=folded_sql("t"),
+        numbers=numbers_sql("t"),
+        acronyms=acronyms_sql("t", "ingestion_chunk.text_config::regconfig"),
+    )
+    values = (*params, _OPTIONS, *params * 8)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

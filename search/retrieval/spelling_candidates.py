@@ -44,6 +44,11 @@ MOST_STEMS = 8
 MOST_CHUNKS = 10
 MOST_COUNTED = 1000
 CONTEXT = 2  # known words of the query, its rarest, with which a neighbour is counted
+# “manager” and “managers” may fill those of the stem of “management”: of the nearest stems, so many
+# are read for a word that also ends as the one typed.
+MOST_READ = 200
+MOST_LIKE = 2
+SAME_END = 2
 # Letters that a word shares with its stem: stemmers remove only endings.
 SAME_BEGINNING = 2
 # The maximum difference in length, in letters.
@@ -108,11 +113,18 @@ CROSS JOIN LATERAL (
     ) counted
 ) beside
 CROSS JOIN LATERAL (
-    SELECT c.text_config, c.text, c.heading_path, d.title
-    FROM ({{chunks}}) readable_chunk(id)
-    JOIN ingestion_chunk c USING (id) JOIN ingestion_document d ON d.id = c.document_id
-    WHERE c.lexemes @@ ({{lexeme}})::tsquery AND c.searchable
-    LIMIT {MOST_CHUNKS}
+    SELECT c.text_config, c.text, c.heading_path, d.title FROM (
+        ({{holding}} LIMIT {MOST_CHUNKS})
+        UNION
+        (SELECT id FROM (
+            SELECT id, text
+            FROM ({{holding}} LIMIT {MOST_READ}) nearby JOIN ingestion_chunk USING (id)
+        ) read
+        WHERE place <= {MOST_LIKE} AND text ~* (
+            '\\m' || left(word, {SAME_BEGINNING}) || '[[:alpha:]]*' || right(word, {SAME_END})
+            || '\\M')
+        LIMIT {MOST_CHUNKS})
+    ) sample JOIN ingestion_chunk c USING (id) JOIN ingestion_document d ON d.id = c.document_id
 ) held
 CROSS JOIN LATERAL (
     SELECT DISTINCT one AS word
@@ -127,6 +139,10 @@ WHERE nearest.lexeme = ANY(tsvector_to_array(
 """
 
 
+_HOLDING = """
+SELECT c.id FROM ({chunks}) readable_chunk(id) JOIN ingestion_chunk c USING (id)
+WHERE c.lexemes @@ ({lexeme})::tsquery AND c.searchable
+"""
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyzäöüéèàçñåøæ", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
 
 
@@ -155,8 +171,12 @@ def neighbours(
     edits = [(word, spelling) for word in words for spelling in looked_up(word.lower())]
     readable, readable_params = scope.readable("readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
+    lexeme = quoted_sql("nearest.lexeme")
     statement = _STATEMENT.format(
-        readable=readable, chunks=chunks, lexeme=quoted_sql("nearest.lexeme")
+        readable=readable,
+        chunks=chunks,
+        lexeme=lexeme,
+        holding=_HOLDING.format(chunks=chunks, lexeme=lexeme),
     )
     by_word: dict[str, list[Neighbour]] = defaultdict(list)
     with connection.cursor() as cursor:

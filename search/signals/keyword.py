@@ -158,10 +158,12 @@ _BM25_FIXED = r"""(
     ) counted
 )"""
 
+# The labels D to A; by default a C, a folded word, would count twice as much as an exact one.
+_BY_LABEL = "('{{0.1, 0.05, 0.4, 1}}', {c}.lexemes, (SELECT any_term FROM question), 1)::float8"
 _SCORES = {
     KeywordScorer.BM25: bm25("{c}"),
-    KeywordScorer.TS_RANK: "ts_rank({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
-    KeywordScorer.TS_RANK_CD: "ts_rank_cd({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
+    KeywordScorer.TS_RANK: f"ts_rank{_BY_LABEL}",
+    KeywordScorer.TS_RANK_CD: f"ts_rank_cd{_BY_LABEL}",
     KeywordScorer.OVERLAP: (
         "least((SELECT count(*) FROM term WHERE lexeme = ANY(tsvector_to_array({c}.lexemes)))"
         "::float8 / (SELECT greatest(lexemes, 1) FROM question), 1)"

@@ -21,6 +21,7 @@ from typing import Any
 
 from ingestion.lexical.bigrams import spaced
 from ingestion.lexical.compounds import joined_sql, names_sql, quoted_sql
+from ingestion.lexical.second_forms import FOLDED, acronyms_sql, folded_sql, numbers_sql
 from search.domain import K3, Query
 from search.query.language import SURE, configs_of
 
@@ -51,10 +52,11 @@ _LEXEMES = """
          LATERAL (SELECT content AS said, 1 AS share, 0 AS place {parts}) readings, config,
          unnest(to_tsvector(config.text_config::regconfig, said)) read,
          LATERAL (SELECT readings.place + unnest(read.positions)) places(place)
+    {acronyms}
 ),
 {prefix}word AS MATERIALIZED (
     SELECT text, place, text_config, chunks, lexeme, share, by_main, is_joined,
-           stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
+           stays OR NOT bool_or(stays AND place < {acronym_place}) OVER (PARTITION BY text) AS stays
     FROM (
         SELECT said.*, text_config = main AS by_main,
                text_config = own OR bool_or(text_config = main) OVER here
@@ -84,8 +86,19 @@ _LEXEMES = """
     HAVING max(occurrences) > 0
 )
 """
-# The parts of the text's names, as if said behind its last word.
-_PARTS = "UNION ALL SELECT string_agg(parts, ' '), {part}, 10000 FROM {names} named"
+# The parts of the text's names, its numbers without separators and its words without accents, as if
+# said behind its last word.
+_PARTS = """
+UNION ALL SELECT string_agg(parts, ' '), {part}, 10000 FROM {names} named
+UNION ALL SELECT string_agg(joined, ' '), 1, 20000 FROM {numbers} numbers
+UNION ALL SELECT string_agg(folded, ' '), {folded}, 30000 FROM {folds} folds
+"""
+_ACRONYM_PLACE = 40_000
+_ACRONYMS = """
+UNION ALL
+SELECT text, {place} + nth, text_config, chunks, acronym, 1
+FROM unnest({texts}) WITH ORDINALITY item(content, text), config, {acronyms} acronyms
+"""
 # The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
 # A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
 # the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
@@ -137,7 +150,7 @@ _TERMS = """
     SELECT lexeme, chunks, times, idf, weight,
            sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
            {quoted} AS quoted,
-           times >= 1 OR EXISTS (SELECT lexeme FROM {prefix}lexeme WHERE times >= 1
+           times >= {folded} OR EXISTS (SELECT lexeme FROM {prefix}lexeme WHERE times >= 1
                                  EXCEPT SELECT lexeme FROM {prefix}counted) AS seeks
     FROM (
         SELECT lexeme, chunks, times, CASE WHEN times < 1 THEN 0 ELSE idf END AS idf,
@@ -182,7 +195,23 @@ def lexemes(
     return _LEXEMES.format(
         texts=texts,
         compounds=f"LATERAL {joined_sql('content')}",
-        parts=_PARTS.format(names=names_sql("content"), part=part) if part else "",
+        parts=_PARTS.format(
+            names=names_sql("content"),
+            part=part,
+            numbers=numbers_sql("content", networks=False),
+            folds=folded_sql("content"),
+            folded=FOLDED,
+        )
+        if part
+        else "",
+        acronyms=_ACRONYMS.format(
+            texts=texts,
+            place=_ACRONYM_PLACE,
+            acronyms=f"LATERAL {acronyms_sql('content', 'config.text_config::regconfig')}",
+        )
+        if part
+        else "",
+        acronym_place=_ACRONYM_PLACE,
         prefix=prefix,
         times=times,
         condition=condition,
@@ -192,7 +221,9 @@ def lexemes(
 def terms(prefix: str = "") -> str:
     """Common tables `counted`, `pair`, `frequency`, `pool` and `term` for the table `lexeme`."""
     quoted = quoted_sql("lexeme")
-    return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS, quoted=quoted).strip()
+    return _TERMS.format(
+        prefix=prefix, k3=float(K3), most=MAX_TERMS, quoted=quoted, folded=FOLDED
+    ).strip()
 
 
 def weights(prefix: str = "", factor: str = "1") -> str:
@@ -265,12 +296,12 @@ json_build_object(
     'unchecked', {unchecked},
     'unknown',
     (SELECT json_agg(word ORDER BY place)
-     FROM (SELECT word, array_agg(form) AS forms, min(place) AS place
-           FROM unnest(%(words)s::text[], %(word_forms)s::text[])
-                WITH ORDINALITY asked(word, form, place)
+     FROM (SELECT word, min(said) AS said, array_agg(form) AS forms, min(place) AS place
+           FROM unnest(%(words)s::text[], %(words_said)s::text[], %(word_forms)s::text[])
+                WITH ORDINALITY asked(word, said, form, place)
            GROUP BY word) sought
      WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
-         SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, said) reading
          WHERE reading = ''::tsvector OR (forms = '{{""}}' OR length(reading) = 1)
                AND tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted)
      ) AND NOT EXISTS (
@@ -291,6 +322,7 @@ def params(
         "text": query.text,
         "spaced": spaced(query.text),
         "words": [word for word, _ in words],
+        "words_said": [spaced(word) for word, _ in words],
         "word_forms": [form for _, form in words],
         "known_configs": list(configs_of(languages)),
     }

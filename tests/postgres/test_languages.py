@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.bigrams import spaced, spaced_sql
+from ingestion.lexical.normal_form import normal_form, normal_form_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
@@ -161,6 +163,21 @@ def test_plain_text_keeps_its_lexemes(config: str, db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, [config, text, config, text])
         assert cursor.fetchone()[0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(
+    text=st.text(
+        st.sampled_from("ae1m ﬁ²₂½℃㎡№ａำຳ€°®→►™´“’‐\u0301\u0308\xad\u200b\u200c\ufe0fﻼ\u0640'\\")
+        | st.characters(codec="utf-8", exclude_characters="\0"),
+        max_size=30,
+    )
+)
+def test_sql_has_the_same_normal_form(text: str, db: None) -> None:
+    assume(all(unicodedata.category(char) not in {"Cn", "Co"} for char in text))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {normal_form_sql('%s')}", [text])
+        assert cursor.fetchone()[0] == normal_form(text)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))

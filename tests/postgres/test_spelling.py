@@ -13,6 +13,7 @@ from ingestion.models import Visibility
 from search.domain import Weights
 from search.pipeline import Choices, Purpose, SearchResponse, search
 from search.retrieval import Filters
+from search.retrieval.spelling_candidates import MOST_CHUNKS
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -49,6 +50,17 @@ def ask(
     """By keywords alone: the vector signal finds something for whatever is asked."""
     choices = Choices(weights=KEYWORDS, exact=exact, insist=insist)
     return search(text, viewer=viewer, choices=choices, **options)
+
+
+def test_both_of_two_misspelt_words_are_corrected() -> None:
+    """The passages of a stem that are read first all have another word of it."""
+    shelf = make_collection("Manual", language="en")
+    for number in range(MOST_CHUNKS + 2):
+        make_document(shelf, f"A manager and managers, the {number}th.", file_name=f"{number}.txt")
+    make_document(shelf, "Write a management command.", file_name="commands.txt")
+    answer = ask("write my own managment comand")
+    assert answer.corrected_from
+    assert answer.query.original == "write my own management command"
 
 
 @pytest.mark.usefixtures("library")

@@ -52,6 +52,7 @@ def strength(query: str, text: str) -> float:
 
 
 RECOGNISED = [
+    pytest.param("It emits CO₂ and Ｄ４０.", ["co2", "d40"], id="inferior digits, full width"),
     pytest.param("What is D40?", ["d40"], id="S1-22 question mark"),
     pytest.param("Tell me about D40.", ["d40"], id="S1-22 full stop"),
     pytest.param("Tell me about Room D40", ["d40"], id="S1-22 mixed"),

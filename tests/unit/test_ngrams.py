@@ -10,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.lexical.bigrams import characters, spaced
+from ingestion.lexical.normal_form import normal_form, places
 from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 # Letters of every script that is read so, with marks, and what may stand around them.
 MIXED = st.text(alphabet="北京大学水の語カガがｶﾞﾃﾞーประเที่한국ກြမကxyzé 12.,。、「」－“”—\n")
+
+# And whatever has another normal form.
+ANY = MIXED | st.text(
+    st.characters(codec="utf-8", exclude_characters="\ue010\ue011\ue012\ue013")
+    | st.sampled_from("em\u0301a\u0308\xad\u200c\u200bﬁ²³¹₂½℃㎡ａำ")
+)
 
 
 def words(text: str) -> list[str]:
@@ -39,6 +46,19 @@ def words(text: str) -> list[str]:
         pytest.param("ما هي العاصمة؟ باريس، فرنسا", "ما هي العاصمة باريس فرنسا", id="Arabic"),
         pytest.param("בית־ספר צה״ל׃ כן", "בית-ספר צה״ל כן", id="Hebrew"),
         pytest.param("§75.1725 und ¶3", "75.1725 und 3", id="section signs"),
+        pytest.param("50€ 30°C Loctite® X™", "50 30 C Loctite X", id="signs of units and trades"),
+        pytest.param("pump→tank ►Flares", "pump tank Flares", id="arrows"),
+        pytest.param("CO₂ N₂O", "CO2 N2O", id="inferior digits"),
+        pytest.param(
+            "blade¹ reached¹²,¹³ 10⁶", "blade 1 reached 12 , 13 10 6", id="superior digits"
+        ),
+        pytest.param("40 m² km³ Rotor² s²³", "40 m 2 m2 km 3 km3 Rotor 2 s 23", id="units"),
+        pytest.param("20℃ 40㎡ №5 2½ ①Step", "20 C 40 m2 No 5 2 1/2 1 Step", id="signs of words"),
+        pytest.param("ﬁre o\ufb03ce Ⅳ ＡＢ１ 𝐱", "fire office IV AB1 x", id="ligatures, widths"),
+        pytest.param("cafe\u0301 caf\u00e9", "café café", id="combining marks"),
+        pytest.param("ra\xadtio می\u200cخواهم ❤\ufe0f", "ratio میخواهم", id="no width"),
+        pytest.param("\ufe8d\ufedfﺴﻼﻡ كـتاب", "السلام كتاب", id="Arabic forms and tatweel"),
+        pytest.param("word´s a¨b", "word s a b", id="accents by themselves"),
     ],
 )
 def test_texts_without_word_breaks_are_split_into_bigrams(text: str, read: str) -> None:
@@ -57,6 +77,47 @@ def test_all_of_unicodes_punctuation_separates_words(category: str) -> None:
              if unicodedata.category(chr(code))[0] == category]  # fmt: skip
     glued = "".join(sign for sign in signs if words(f"a{sign}b") != ["a", "b"])
     assert glued == ("֊־׳״‐‑’" if category == "P" else "")
+
+
+def test_all_symbols_separate_words() -> None:
+    """Of those that stand for letters, the letters are left."""
+    for code in range(0x80, sys.maxunicode + 1):
+        if unicodedata.category(sign := chr(code))[0] == "S":
+            first, *_, last = words(f"a{sign}b")
+            assert (first, last) == ("a", "b"), hex(code)
+
+
+@given(ANY)
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    once = normal_form(text)
+    assert normal_form(once) == once
+
+
+@given(ANY)
+def test_each_character_has_its_place(text: str) -> None:
+    """In the order of the text; each place alone reads as what stands there, or is a part of it."""
+    form, at = normal_form(text), places(text)
+    assert len(at) == len(form)
+    assert at == sorted(at)
+    for char, (start, end) in zip(form, at, strict=True):
+        assert char in normal_form(text[start:end]) or char == " "
+
+
+WORD = st.text(st.characters(categories=("Lu", "Ll"), max_codepoint=0x17F), min_size=2)
+# But for those of Hebrew that are parts of words.
+SIGN = st.characters(
+    categories=("Sm", "Sc", "Sk", "So", "Po", "Ps", "Pe"),
+    min_codepoint=0xA1,
+    exclude_characters="׳״",
+)
+
+
+@given(WORD, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]), SIGN, SIGN)
+def test_a_word_is_read_in_any_form_beside_any_sign(
+    word: str, form: str, before: str, after: str
+) -> None:
+    read = words(before + unicodedata.normalize(form, word) + after)
+    assert set(words(unicodedata.normalize("NFKC", word))) <= set(read)
 
 
 @given(MIXED, st.data())

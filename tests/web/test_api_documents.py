@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
@@ -176,6 +178,25 @@ def test_writing_needs_permission(
         assert api.get(closed).status_code in (401, 403)
     assert api.get(address).status_code == 200
     assert document.versions.count() == 1
+
+
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_lists_know_the_file_name(
+    api: APIClient, administrator: User, shelf: Collection, stored: str, typed: str
+) -> None:
+    """As typed in either normal form; Macs upload NFD, as did earlier releases."""
+    name = "Prüfbericht März 2026.md"
+    document = make_document(shelf, "# T\n\nText.", file_name=unicodedata.normalize("NFD", name))
+    assert (document.latest.file_name, document.title) == (name, "T")
+    document.versions.update(file_name=unicodedata.normalize(stored, name))
+    asked = {"q": unicodedata.normalize(typed, "märz Prüfbericht")}
+    found = api.get(DOCUMENTS, asked).json()["results"]
+    assert [each["id"] for each in found] == [str(document.public_id)]
+    desk = Client()
+    desk.force_login(administrator)
+    page = desk.get("/admin/ingestion/document/", asked)
+    assert list(page.context["cl"].queryset) == [document]
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,21 @@ class Command(WaitingCommand):
             action="store_true",
             help="Only documents whose passages were made by an earlier release, in another way.",
         )
+        parser.add_argument(
+            "--words",
+            action="store_true",
+            help="Only index the words of the passages anew: no file is parsed, nothing embedded.",
+        )
         self.add_no_wait(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         documents = services.outdated() if options["outdated"] else Document.objects.undeleted()
         if slug := options["collection"]:
             documents = documents.filter(collection__slug=slug)
+        if options["words"]:
+            count = services.read_words(documents.order_by("pk").iterator())
+            self.stdout.write(f"Read the words of {count:,} document{'' if count == 1 else 's'}.")
+            return
         count = services.reprocess(documents.order_by("pk").iterator(), acting_user=None)
         self.stdout.write(f"Queued {count:,} document{'' if count == 1 else 's'}.")
         if options["wait"] and count:

@@ -13,6 +13,7 @@ import re
 import resource
 import shutil
 import signal
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -45,11 +46,14 @@ PANICKED = 3
 
 
 def clean_text(text: str) -> str:
-    """`text` without control characters and soft hyphens; lone surrogates become U+FFFD."""
-    if not _UNWANTED.search(text):
-        return text
-    text = _TERMINAL.sub("", text)
-    return _UNWANTED.sub("", _SURROGATE.sub("\ufffd", _SOFT_LINE_END.sub("", text)))
+    """`text` in NFC without control characters and soft hyphens.
+
+    Lone surrogates become U+FFFD.
+    """
+    if _UNWANTED.search(text):
+        text = _TERMINAL.sub("", text)
+        text = _UNWANTED.sub("", _SURROGATE.sub("\ufffd", _SOFT_LINE_END.sub("", text)))
+    return unicodedata.normalize("NFC", text)
 
 
 def clean_block(block: Block) -> Block | None:

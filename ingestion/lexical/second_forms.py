@@ -1,0 +1,149 @@
+"""Second forms of words: what people type for a word that is written otherwise (ADR 124).
+
+Müller is also indexed as muller and mueller, 1,250,000 as 1250000, and the name IT, which is a stop
+word, as it stands. A second form has the label C in a tsvector and counts half as much in BM25, so
+that the exact spelling comes first; a number is the same number in every form, and counts in full.
+All take a text in its normal form (`normal_form`). The SQL contains no percent signs.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+
+from ingestion.lexical.normal_form import blocks, members, translated_sql
+
+LABEL = "C"
+"""Of the positions of folded words in a tsvector."""
+FOLDED = 0.5
+"""What a folded word counts of an exact one. A guess; only the order matters."""
+
+# Latin, Greek, Cyrillic, Hebrew and Arabic: in other scripts combining marks are vowels.
+_SCRIPTS = ((0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x52F), (0x5D0, 0x5EA),
+            (0x620, 0x64A), (0x671, 0x6D3), (0x1E00, 0x1FFF))  # fmt: skip
+# Accents, points and vowel signs.
+_ACCENTS = ((0x300, 0x36F), (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C7), (0x64B, 0x65F),
+            (0x670, 0x670))  # fmt: skip
+_SINGLE = dict(zip(map(ord, "øđðłıħŧ"), "oddliht", strict=True))
+_DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
+# As German, Danish and Norwegian write where a keyboard lacks the letter.
+_WRITTEN_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"}
+_ANOTHER_LETTER = "йЙ"  # no и with an accent
+_MOST_LETTERS = 60
+
+
+_OTHERS = {*map(chr, _SINGLE), *_DOUBLE}
+
+
+def _foldable() -> str:
+    """The members of a class of the letters that a folded word has not."""
+    codes = (code for first, last in _SCRIPTS for code in range(first, last + 1))
+    letters = [
+        code
+        for code in codes
+        if chr(code).isalpha() and chr(code) not in _ANOTHER_LETTER
+        and (len(unicodedata.normalize("NFD", chr(code))) > 1 or chr(code).lower() in _OTHERS)
+    ]  # fmt: skip
+    return members(blocks(sorted(letters))) + members(_ACCENTS)
+
+
+_FOLDABLE = _foldable()
+_WORD = f"[0-9{members(_SCRIPTS)}{members(_ACCENTS)}]"
+
+
+# Separators of thousands, with decimals. With other figures beside it is a date or a version.
+_BESIDE, _BEHIND = "(?<![0-9][.,])", "(?![0-9]|[., ''][0-9])"
+_NUMBERS = "|".join(
+    rf"{_BESIDE}\m[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?{_BEHIND}"
+    for point, comma in ((",", "[.]"), ("[.]", ","), ("[ '']", "[.,]"))
+)
+# A number with a separator of another kind at its end.
+_DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''].*[.]|^[0-9]+[ ''].*,"
+# Accounts and cards in groups of four; books; telephones.
+_GROUPS = "|".join(
+    (
+        r"\m[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,3})?\M",
+        r"\m[0-9]{4}(?: [0-9]{4}){2,4}\M",
+        r"\m97[89](?: [0-9]+){3} [0-9]\M",
+        r"\m[0-9]+(?:-[0-9]+){2,5}(?:-[0-9Xx])\M",
+    )
+)
+_FEWEST_IN_GROUPS = 9  # a date has eight
+_NETWORKS = r"""
+    UNION ALL
+    SELECT word[1], regexp_replace(word[1], '[.][0-9]+$', ''), nth
+    FROM regexp_matches({text}, '(\m[0-9]{{1,3}}(?:[.][0-9]{{1,3}}){{3}}\M(?![.][0-9]))', 'g')
+         WITH ORDINALITY matched(word, nth)
+"""
+
+
+def numbers_sql(text: str, *, networks: bool = True) -> str:
+    """SQL for a table of the text's numbers with separators: each as `written`, and `joined`.
+
+    1,250,000 and 1.250.000,00 are joined 1250000, and an IBAN without its spaces. `nth` is their
+    order. With `networks` the beginning of an IP address is a form of it.
+    """
+    network = _NETWORKS.format(text=text) if networks else ""
+    return rf"""(
+    SELECT word[1] AS written, {_digits_sql("left(word[1], length(word[1]) - length(decimals))")}
+           || CASE WHEN decimals ~ '[1-9]' THEN '.' || substr(decimals, 2) ELSE '' END AS joined,
+           nth
+    FROM regexp_matches({text}, '({_NUMBERS})', 'g') WITH ORDINALITY matched(word, nth),
+         LATERAL (SELECT CASE WHEN word[1] ~ '{_DECIMALS}'
+                              THEN substring(word[1] from '[.,][0-9]+$') ELSE '' END) ends(decimals)
+    UNION ALL
+    SELECT word[1], regexp_replace(word[1], '[- ]', '', 'g'), nth
+    FROM regexp_matches({text}, '({_GROUPS})', 'g') WITH ORDINALITY matched(word, nth)
+    WHERE length(regexp_replace(word[1], '[- ]', '', 'g')) >= {_FEWEST_IN_GROUPS}
+    {network}
+)"""  # noqa: S608  # ours
+
+
+def _digits_sql(number: str) -> str:
+    return f"regexp_replace({number}, '[^0-9]', '', 'g')"
+
+
+# Not among other words in capitals: a heading's AND is no acronym.
+_ACRONYM = r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})"
+
+
+def acronyms_sql(text: str, config: str) -> str:
+    """SQL for a table of the text's acronyms that are stop words under the configuration.
+
+    Its columns are `acronym`, which no stemmer yields as it is in capitals, and `nth`.
+    """
+    return rf"""(
+    SELECT word[1] AS acronym, nth
+    FROM regexp_matches({text}, '{_ACRONYM}', 'g') WITH ORDINALITY matched(word, nth)
+    WHERE to_tsvector({config}, word[1]) = ''::tsvector
+)"""  # noqa: S608  # ours
+
+
+def folded_sql(text: str) -> str:
+    """SQL for a table of the text's words with accents: each as `written`, and `folded`.
+
+    Folded is without accents, and if that differs with the letters written out: muller mueller.
+    """
+    return rf"""(
+    SELECT written, concat_ws(' ', bare, nullif(written_out, bare)) AS folded
+    FROM (
+        SELECT DISTINCT word[1] AS written, lower(word[1]) AS small
+        FROM regexp_matches({text}, '{_WORD}*[{_FOLDABLE}]{_WORD}*', 'g') word
+        WHERE length(word[1]) BETWEEN 2 AND {_MOST_LETTERS}
+    ) words, LATERAL (
+        SELECT {_bare_sql("small")} AS bare, {_bare_sql(_replaced("small", _WRITTEN_OUT))}
+    ) folds(bare, written_out)
+)"""  # noqa: S608  # ours
+
+
+def _bare_sql(word: str) -> str:
+    """SQL for a word in lower case without accents."""
+    plain = translated_sql(_replaced(word, _DOUBLE), _SINGLE)
+    accents = f"(?<!и)[{members(_ACCENTS)}]"
+    return f"normalize(regexp_replace(normalize({plain}, NFD), '{accents}', '', 'g'), NFC)"
+
+
+def _replaced(expression: str, table: Mapping[str, str]) -> str:
+    for letter, written in table.items():
+        expression = f"replace({expression}, '{letter}', '{written}')"
+    return expression

@@ -1,0 +1,306 @@
+"""A word of a text is found when it is typed plainly, however it is written (ADR 124)."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import Connection, connect
+
+from ingestion.lexical import bm25_weights
+from ingestion.lexical.bigrams import spaced, spaced_sql
+from ingestion.models import Chunk, Document, TermFrequency
+from search.domain import Signal, Weights
+from search.pipeline import Choices, search
+from search.presentation.document_text import passages_of
+from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
+from tests.support.written_chunks import lexemes_of, scores, shelve
+
+pytestmark = pytest.mark.django_db
+
+OTHERS = ["a pump", "a valve", "the oil", "grease", "bearings", "a river"]
+# What a person types, and the texts in which they must find it.
+WRITTEN = [
+    ("50", "It costs 50€ a day"),
+    ("30", "Warm to 30°C first"),
+    ("loctite", "Apply Loctite® now"),
+    ("pump", "pump→tank"),
+    ("flares", "►Flares"),
+    ("CO2", "It emits CO₂ there"),
+    ("N2O", "It emits N₂O there"),
+    ("m2", "a roof of 40 m² there"),
+    ("km3", "a lake of 4 km³ there"),
+    ("blade", "The blade¹ is coated"),
+    ("reached", "Limit reached¹², then"),
+    ("office", "the o\ufb03ce is open"),
+    ("ratio", "the ra\xadtio of both"),
+    ("café", unicodedata.normalize("NFD", "the café there")),
+    ("Schläuche", unicodedata.normalize("NFD", "Schläuche prüfen")),
+    ("ABC", "ＡＢＣ alone"),
+]
+
+
+@pytest.fixture(scope="module", params=["builtin", "libc"])
+def located(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: object
+) -> Iterator[Connection]:
+    """A connection to a database of each kind of locale that the embedded server has.
+
+    Postgres' parser asks the C library what a letter is: under `C.utf8` that knows Unicode, under
+    the builtin provider's C every character outside ASCII is one.
+    """
+    where = connection.settings_dict
+    server = {"host": where["HOST"], "port": where["PORT"], "user": where["USER"]}
+    name = f"words_{request.param}"
+    locale = {
+        "builtin": "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' LOCALE 'C'",
+        "libc": "LOCALE_PROVIDER libc LOCALE 'C.utf8'",
+    }
+    with connect(dbname="postgres", autocommit=True, **server) as control:
+        control.execute(f"CREATE DATABASE {name} TEMPLATE template0 {locale[request.param]}")
+        try:
+            with connect(dbname=name, autocommit=True, **server) as own:
+                yield own
+        finally:
+            control.execute(f"DROP DATABASE {name}")
+
+
+@pytest.mark.parametrize(("typed", "text"), WRITTEN, ids=[typed for typed, _ in WRITTEN])
+@pytest.mark.parametrize("config", ["english", "german", "simple"])
+def test_under_every_locale(located: Connection, config: str, typed: str, text: str) -> None:
+    matches = f"SELECT to_tsvector(%s, {spaced_sql('%s')}) @@ plainto_tsquery(%s, %s)"
+    row = located.execute(matches, [config, text, config, spaced(typed)]).fetchone()
+    assert row == (True,)
+
+
+@pytest.mark.parametrize(("typed", "text"), WRITTEN, ids=[typed for typed, _ in WRITTEN])
+def test_is_found_and_marked(typed: str, text: str) -> None:
+    collection = make_collection(language="en")
+    document = make_document(collection, f"# T\n\n{text}.", file_name="a.md")
+    make_document(collection, "Nothing of it.", file_name="b.md")
+    answer = search(typed, viewer=None, choices=Choices(exact=True))
+    assert answer.unknown == ()
+    first = answer.results[0]
+    assert first.file_name == "a.md"
+    assert max(scores(typed, Signal.KEYWORD).values()) > 0
+    assert "<mark>" in first.snippet
+    [shown] = passages_of(document, viewer=None, requested=None, words=typed).passages
+    assert "<mark>" in "".join(str(part.html) for part in shown.parts)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("blade", "The blade¹ turns", "The [blade]¹ turns"),
+        ("CO2", "emits CO₂ and", "emits [CO₂] and"),
+        ("office", "the o\ufb03ce.", "the [o\ufb03ce]."),
+        ("loctite", "“Loctite®” here", "“[Loctite]®” here"),
+        ("m2", "up to 40 m² or 3 s²", "up to 40 m[²] or 3 s²"),
+        ("30", "up to 30℃ or 40㎡", "up to [30]℃ or 40㎡"),
+    ],
+)
+def test_marks_stand_in_the_text_as_it_is(query: str, text: str, marked: str) -> None:
+    shelve(make_collection(), "english", [text, *OTHERS])
+    snippet = str(search(query, viewer=None).results[0].snippet)
+    assert snippet == marked.replace("[", "<mark>").replace("]", "</mark>")
+
+
+def test_texts_of_earlier_releases_are_marked_in_their_own_form() -> None:
+    text = unicodedata.normalize("NFD", "der ra\xadsche Prüfer kam")
+    shelve(make_collection(), "german", [text, *OTHERS])
+    snippet = str(search("rasche Prüfer", viewer=None).results[0].snippet)
+    assert snippet.replace("<mark>", "").replace("</mark>", "") == text
+    assert snippet.count("<mark>") == 2
+
+
+LATIN = st.text(
+    st.characters(categories=("Lu", "Ll"), max_codepoint=0x17F).filter(
+        lambda letter: len(unicodedata.normalize("NFKD", letter)) <= 2 and letter not in "ªºŉſ"
+    ),
+    min_size=2,
+    max_size=12,
+)
+# But for those of Hebrew that are parts of words.
+SIGN = st.characters(
+    categories=("Sm", "Sc", "So", "Po", "Ps", "Pe", "Zs"),
+    min_codepoint=0xA1,
+    exclude_characters="׳״",
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(
+    word=LATIN,
+    form=st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]),
+    before=SIGN,
+    after=SIGN,
+    config=st.sampled_from(["english", "german", "french", "simple"]),
+)
+def test_a_word_is_found_as_it_is_and_when_typed_plainly(
+    word: str, form: str, before: str, after: str, config: str, db: None
+) -> None:
+    """In any form of Unicode, beside any sign: folding hides no exact match."""
+    plain = unicodedata.normalize("NFD", word.casefold())
+    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    plain = plain.translate(dict(zip(map(ord, "øđðłıħŧ"), "oddliht", strict=True)))
+    for letter, two in {"æ": "ae", "œ": "oe", "þ": "th"}.items():
+        plain = plain.replace(letter, two)
+    held = lexemes_of(before + unicodedata.normalize(form, word) + after, config)
+    assert set(plain_lexemes(word, config)) | set(plain_lexemes(plain, config)) <= set(held)
+
+
+def plain_lexemes(word: str, config: str) -> list[str]:
+    """The lexemes of a word as typed in a question."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tsvector_to_array(to_tsvector(%s, %s))", [config, spaced(word)])
+        [lexemes] = cursor.fetchone()
+        return list(lexemes)
+
+
+class TestEarlierReleases:
+    TEXT = "Loctite® by Müller, 1,250,000 of HL-200, asked by IT at ops@harbour.example."
+
+    @pytest.fixture
+    def old(self) -> Document:
+        """A document whose lexemes an earlier release read: none of today's forms."""
+        document = make_document(make_collection(language="en"), self.TEXT, file_name="Prüf.txt")
+        bm25_weights.fold()
+        self.frequencies = dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+        bm25_weights.count_out(document.current_id)
+        Chunk.objects.update(
+            lexemes="'loctite®':1 'müller':3 '1':4 '250':5 '000':6 'hl':8 '-200':9 'ask':10"
+            " 'ops@harbour.example':14"
+        )
+        bm25_weights.count_in(document.current_id)
+        bm25_weights.fold()
+        Document.objects.update(title_terms="'prüf':1")
+        return document
+
+    def test_stay_searchable(self, old: Document) -> None:
+        for query in ("Müller", "1,250,000", "HL-200", "ops@harbour.example", "who asked IT"):
+            assert [each.file_name for each in search(query, viewer=None).results] == ["Prüf.txt"]
+
+    def test_their_words_are_read_anew_without_the_file(self, old: Document) -> None:
+        [passage] = Chunk.objects.values("pk", "text")
+        out = StringIO()
+        call_command("reprocess", "--words", stdout=out)
+        assert out.getvalue() == "Read the words of 1 document.\n"
+        assert [passage] == list(Chunk.objects.values("pk", "text"))
+        assert old.versions.count() == 1
+        for query in ("loctite", "Mueller", "1250000", "200", "IT", "harbour", "Pruef"):
+            assert scores(query), query
+        assert self.frequencies == dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+        assert search("Pruef", viewer=None, choices=Choices(weights=Weights(0, 0, 1))).results
+
+
+class TestSecondForms:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("Müller", {"müller", "muller", "mueller"}),
+            ("François Peña", {"françoi", "francoi", "peña", "pena"}),
+            ("Łukasz Żółć Søren Århus", {
+                "łukasz", "lukasz", "żółć", "zolc", "søren", "soren", "soeren",
+                "århus", "arhus", "aarhus",
+            }),
+            ("ёлка чай", {"ёлка", "елка", "чай"}),
+            pytest.param("कि हिंदी", {"कि", "हिंदी"}, id="marks that are vowels"),
+            ("1,250,000", {"1", "250", "000", "1250000"}),
+            ("12.500,00", {"12.500", "00", "12500"}),
+            ("3 400 000", {"3", "400", "000", "3400000"}),
+            ("1,299.50", {"1", "299.50", "1299.50"}),
+            ("12.500", {"12.500", "12500"}),
+            pytest.param("2024-05-01", {"2024", "-05", "-01", "05", "01"}, id="a date"),
+            ("978-3-16-148410-0", {
+                "978", "-3", "-16", "-148410", "-0", "16", "148410", "9783161484100"}),
+            ("DE89 3704 0044", {"de89", "3704", "0044", "de8937040044"}),
+            ("192.168.10.254", {"192.168.10.254", "192.168.10"}),
+            ("HL-200", {"hl", "-200", "200"}),
+            ("ask IT or it", {"ask", "IT"}),
+            pytest.param("HOW TO DO IT", set(), id="a heading in capitals"),
+            ("ada.lund@contoso.example", {
+                "ada.lund@contoso.example", "ada", "lund", "contoso", "exampl"}),
+            ("https://pump.example/manual/valve.html", {
+                "pump.example/manual/valve.html", "pump.example", "/manual/valve.html",
+                "pump", "exampl", "manual", "valv", "html"}),
+        ],
+    )  # fmt: skip
+    def test_of_words(self, text: str, expected: set[str]) -> None:
+        assert set(lexemes_of(text)) == expected
+
+    @pytest.mark.parametrize(
+        ("query", "text", "marked"),
+        [
+            ("Francois Muller", "François Müller audits", "[François] [Müller] audits"),
+            ("Mueller", "Dr. Müller.", "Dr. [Müller]."),
+            ("Jose Pena", "José Peña (north)", "[José] [Peña] (north)"),
+            ("1250000", "cost 1,250,000 euro", "cost [1,250,000] euro"),
+            ("12500", "cost 12.500,00 euro", "cost [12.500,00] euro"),
+            ("3400000", "cost 3\xa0400\xa0000 euro", "cost [3 400 000] euro"),
+            ("DE89370400440532013000", "IBAN DE89 3704 0044 0532 0130 00.",
+             "IBAN [DE89 3704 0044 0532 0130 00]."),
+            ("9783161484100", "ISBN 978-3-16-148410-0", "ISBN [978-3-16-148410-0]"),
+            ("IT", "Ask the IT department: it helps.", "Ask the [IT] department: it helps."),
+            ("192.168.10", "Host 192.168.10.254 is down", "Host [192.168.10.254] is down"),
+        ],
+    )  # fmt: skip
+    def test_are_found_at_once_and_marked(self, query: str, text: str, marked: str) -> None:
+        shelve(make_collection(), "english", [text, *OTHERS])
+        answer = search(query, viewer=None)
+        assert answer.unknown == ()
+        assert answer.corrected_from == ""
+        expected = marked.replace("[", "<mark>").replace("]", "</mark>")
+        assert str(answer.results[0].snippet) == expected
+        assert scores(query)
+
+    @pytest.mark.parametrize("query", ["contoso", "lund", "harbourmaster", "manual", "200"])
+    def test_parts_of_addresses_and_article_numbers(self, query: str) -> None:
+        texts = [
+            "ada.lund@contoso-shipyard.example, ops@harbourmaster.example",
+            "see https://x.example/manual/valve.html",
+            "the HL-200 pump",
+        ]
+        shelve(make_collection(), "english", [*texts, *OTHERS])
+        assert search(query, viewer=None).unknown == ()
+        assert scores(query)
+
+    @pytest.mark.parametrize(
+        ("exact", "other"),
+        [("Müller", "Muller"), ("Muller", "Müller"), ("résumé", "resume"), ("resume", "résumé")],
+    )
+    @pytest.mark.parametrize("times", [1, 5])
+    def test_an_exact_spelling_comes_first(self, exact: str, other: str, times: int) -> None:
+        said, folded, *_ = shelve(
+            make_collection(), "english", [f"{exact} came by", f"{other} " * times, *OTHERS]
+        )
+        found = scores(exact)
+        assert list(found) == [said, folded]
+        assert found[said] > found[folded]
+
+    def test_both_sides_are_written_out(self) -> None:
+        plain, written, accented, *_ = shelve(
+            make_collection(), "english", ["Muller", "Mueller", "Müller", *OTHERS]
+        )
+        assert set(scores("Müller")) == {plain, written, accented}
+        assert set(scores("Mueller")) == {written, accented}
+
+    @pytest.mark.parametrize("typed", ["1250000", "1,250,000", "1.250.000", "1 250 000"])
+    @pytest.mark.parametrize("text", ["1250000", "1,250,000", "1.250.000,00", "1 250 000"])
+    def test_a_number_in_any_form(self, typed: str, text: str) -> None:
+        first, *_ = shelve(make_collection(), "english", [text, "a 250 valve", *OTHERS])
+        assert next(iter(scores(typed))) == first
+
+    def test_an_acronym_is_not_its_stop_word(self) -> None:
+        first, *_ = shelve(
+            make_collection(), "english", ["ask the IT team", "it runs", "team it", *OTHERS]
+        )
+        assert set(scores("IT")) == {first}
+        assert next(iter(scores("IT team"))) == first
+        assert set(scores("it")) == set()
