@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYOUT = 2
+LAYOUT = 3
 """Counted up when parsing and chunking make better chunks of the same files: documents whose chunks
 have a smaller number are outdated, and stay searchable. 1: chunks know their sections.
-2: names are found by their parts."""
+2: names are found by their parts. 3: words have a normal form and second forms; tables, slides and
+letterheads are read as they stand."""
 
 MIN_TARGET = 32
 MAX_WINDOW = 32_768  # the longest window of any current embedding model
