@@ -38,6 +38,7 @@ from ingestion.parsing.formats.pdf_metadata import (
     drawn_pages,
     read_facts,
 )
+from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr
@@ -162,11 +163,14 @@ def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
     try:
         # In batches: the boxes of all words of all pages would take 2.5 times the memory.
         has_headings = False
-        for batch in _parser().parse_batches(path, BATCH_PAGES):
-            unreadable += [error.page_num for error in batch.result.page_errors]
-            for page in _batch(path, batch.result.pages, is_sized=not has_headings):
-                has_headings = has_headings or contains_heading(page)
-                yield page
+        with WordReader(path) as words:
+            for batch in _parser().parse_batches(path, BATCH_PAGES):
+                unreadable += [error.page_num for error in batch.result.page_errors]
+                for parsed in batch.result.pages:
+                    parsed.blocks = list(words.in_reading_order(parsed))
+                for page in _batch(path, batch.result.pages, is_sized=not has_headings):
+                    has_headings = has_headings or contains_heading(page)
+                    yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
         if "password" in str(error).lower():
             raise EncryptedFile(ENCRYPTED) from error
