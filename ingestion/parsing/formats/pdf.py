@@ -38,6 +38,7 @@ from ingestion.parsing.formats.pdf_metadata import (
     drawn_pages,
     read_facts,
 )
+from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
 from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
@@ -241,7 +242,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    for layout in page.blocks or ():
+    tables = [with_divided_rows(block, page.text_items) for block in page.blocks or ()]
+    for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():
             box = layout.bbox
