@@ -38,6 +38,7 @@ from ingestion.parsing.formats.pdf_metadata import (
     drawn_pages,
     read_facts,
 )
+from ingestion.parsing.formats.pdf_notes import notes, with_notes
 from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
 from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import has_header_row
@@ -87,7 +88,8 @@ class PdfParser:
         note_pages(completeness, source, read, (empty, scanned))
         parted = list(with_parted_titles(with_headings(pages), facts))
         running = joined_across_pages(without_contents(without_furniture(parted)))
-        blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
+        written = without_repeats(with_outline(running, facts), facts.metadata.title)
+        blocks = with_notes(written, notes(path))
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
