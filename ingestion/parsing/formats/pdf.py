@@ -38,7 +38,7 @@ from ingestion.parsing.formats.pdf_metadata import (
     drawn_pages,
     read_facts,
 )
-from ingestion.parsing.formats.pdf_notes import notes, with_notes
+from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
 from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import has_header_row
@@ -69,7 +69,8 @@ class PdfParser:
         path = source.scratch / "source.pdf"
         path.symlink_to(source.path)
         unreadable: list[int] = []
-        pages = list(_pages(path, unreadable))
+        with WordReader(path) as words:
+            pages = list(_pages(path, words, unreadable))
         if not pages:
             raise DamagedFile(DAMAGED)
         completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
@@ -89,7 +90,7 @@ class PdfParser:
         parted = list(with_parted_titles(with_headings(pages), facts))
         running = joined_across_pages(without_contents(without_furniture(parted)))
         written = without_repeats(with_outline(running, facts), facts.metadata.title)
-        blocks = with_notes(written, notes(path))
+        blocks = with_notes(written, words.notes)
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
@@ -159,21 +160,20 @@ def _parser(**options: Any) -> LiteParse:
     )
 
 
-def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
+def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Page]:
     """The pages in order; the numbers of unreadable pages are added to `unreadable`."""
     from liteparse import ParseError
 
     try:
         # In batches: the boxes of all words of all pages would take 2.5 times the memory.
         has_headings = False
-        with WordReader(path) as words:
-            for batch in _parser().parse_batches(path, BATCH_PAGES):
-                unreadable += [error.page_num for error in batch.result.page_errors]
-                for parsed in batch.result.pages:
-                    parsed.blocks = list(words.in_reading_order(parsed))
-                for page in _batch(path, batch.result.pages, is_sized=not has_headings):
-                    has_headings = has_headings or contains_heading(page)
-                    yield replace(page, blocks=words.repaired(page.number, page.blocks))
+        for batch in _parser().parse_batches(path, BATCH_PAGES):
+            unreadable += [error.page_num for error in batch.result.page_errors]
+            for parsed in batch.result.pages:
+                parsed.blocks = list(words.in_reading_order(parsed))
+            for page in _batch(path, batch.result.pages, is_sized=not has_headings):
+                has_headings = has_headings or contains_heading(page)
+                yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
         if "password" in str(error).lower():
             raise EncryptedFile(ENCRYPTED) from error

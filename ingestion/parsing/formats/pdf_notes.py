@@ -4,59 +4,38 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
 
-MOST_NOTES = 10_000
-"""A hostile page may have millions. A guess."""
+MOST_NOTES = 1_000
+"""Of a page; a hostile one may have millions. A guess."""
+
+_TEXTS = (
+    "TEXT FREETEXT LINE SQUARE CIRCLE POLYGON POLYLINE HIGHLIGHT UNDERLINE SQUIGGLY STRIKEOUT "
+    "STAMP CARET INK FILEATTACHMENT"
+)
+
+Note = tuple[str, str]
 
 
-def notes(path: Path) -> dict[int, list[tuple[str, str]]]:
-    """The author and text of the notes by page (from 1), without what is printed or hidden.
+def notes_on(page: Any) -> list[Note]:
+    """The author and text of the notes that are shown on a page.
 
     Links, form fields and the windows of notes have no text of their own.
     """
-    import pypdfium2
     import pypdfium2.raw as pdfium
 
-    texts = {
-        pdfium.FPDF_ANNOT_TEXT,
-        pdfium.FPDF_ANNOT_FREETEXT,
-        pdfium.FPDF_ANNOT_LINE,
-        pdfium.FPDF_ANNOT_SQUARE,
-        pdfium.FPDF_ANNOT_CIRCLE,
-        pdfium.FPDF_ANNOT_POLYGON,
-        pdfium.FPDF_ANNOT_POLYLINE,
-        pdfium.FPDF_ANNOT_HIGHLIGHT,
-        pdfium.FPDF_ANNOT_UNDERLINE,
-        pdfium.FPDF_ANNOT_SQUIGGLY,
-        pdfium.FPDF_ANNOT_STRIKEOUT,
-        pdfium.FPDF_ANNOT_STAMP,
-        pdfium.FPDF_ANNOT_CARET,
-        pdfium.FPDF_ANNOT_INK,
-        pdfium.FPDF_ANNOT_FILEATTACHMENT,
-    }
-    out: dict[int, list[tuple[str, str]]] = {}
-    left = MOST_NOTES
-    with pypdfium2.PdfDocument(path) as document:
-        for number in range(1, len(document) + 1):
-            try:
-                page = document[number - 1]
-            except pypdfium2.PdfiumError:
-                continue
-            for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), left)):
-                left -= 1
-                note = pdfium.FPDFPage_GetAnnot(page, index)
-                if note and pdfium.FPDFAnnot_GetSubtype(note) in texts and _is_shown(note):
-                    text = " ".join(_value(note, b"Contents").split())
-                    if text:
-                        author = " ".join(_value(note, b"T").split())
-                        out.setdefault(number, []).append((author, text))
-                pdfium.FPDFPage_CloseAnnot(note)
-            page.close()
-    return out
+    kinds = {getattr(pdfium, f"FPDF_ANNOT_{name}") for name in _TEXTS.split()}
+    notes = []
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_NOTES)):
+        note = pdfium.FPDFPage_GetAnnot(page, index)
+        if note and pdfium.FPDFAnnot_GetSubtype(note) in kinds and _is_shown(note):
+            author, text = (" ".join(_value(note, key).split()) for key in (b"T", b"Contents"))
+            if text:
+                notes.append((author, text))
+        pdfium.FPDFPage_CloseAnnot(note)
+    return notes
 
 
 def _is_shown(note: Any) -> bool:
@@ -76,9 +55,7 @@ def _value(note: Any, key: bytes) -> str:
     return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
 
 
-def with_notes(
-    blocks: Iterable[Block], written: Mapping[int, list[tuple[str, str]]]
-) -> Iterator[Block]:
+def with_notes(blocks: Iterable[Block], written: Mapping[int, list[Note]]) -> Iterator[Block]:
     """The blocks; the notes of a page come after its last one, without what the page says."""
     left = dict(written)
     said = ""
@@ -92,7 +69,7 @@ def with_notes(
         yield from _blocks(page, rest, said)
 
 
-def _blocks(page: int, written: Iterable[tuple[str, str]], said: str) -> Iterator[Block]:
+def _blocks(page: int, written: Iterable[Note], said: str) -> Iterator[Block]:
     for author, text in written:
         # Programs copy the marked words into the note.
         if "".join(text.split()) not in said:

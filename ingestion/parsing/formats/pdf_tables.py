@@ -7,6 +7,7 @@ become one. It takes a note beside the first lines of a paragraph for a table of
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +20,8 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
+# Of the height of a line.
+_TWO_LINES = 1.8
 
 Line = tuple[float, str]
 
@@ -29,7 +32,7 @@ def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBl
     They are if all columns have as many lines, three or more, or if a column has a value on each
     line and the first has as many. The lines of a wrapped text are not.
     """
-    pieces = [item for item in items if item.text.strip()]
+    pieces = sorted((item for item in items if item.text.strip()), key=_middle)
     rows = [(row, _divided(row, pieces)) for row in (table.header or [], *(table.rows or ()))]
     if all(len(parts) == 1 for _, parts in rows):
         return table
@@ -38,6 +41,12 @@ def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBl
 
 
 def _divided(row: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[list[LayoutCell]]:
+    boxes = [cell.bbox for cell in row if cell.bbox]
+    top = min((box.y for box in boxes), default=0.0)
+    bottom = max((box.y + box.height for box in boxes), default=0.0)
+    items = items[bisect_left(items, top, key=_middle) : bisect_right(items, bottom, key=_middle)]
+    if bottom - top < _TWO_LINES * min((item.height for item in items), default=0.0):
+        return [list(row)]
     columns = [_lines(cell, items) for cell in row]
     written = [lines for lines in columns if lines]
     count = max((len(lines) for lines in written), default=0)
@@ -71,10 +80,10 @@ def _are_rows(columns: Sequence[Sequence[Line]], count: int) -> bool:
 def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     """The top and text of each line in a cell, one line if they are not the text of the cell."""
     box, words = cell.bbox, cell.text.split()
-    if not box or not words:
-        return []
+    if not box or len(words) < 2:
+        return [(box.y if box else 0.0, cell.text)] if words else []
     lines: list[tuple[float, float, list[str]]] = []
-    for item in sorted((one for one in items if _is_beside(one, box)), key=_middle):
+    for item in (one for one in items if _is_beside(one, box)):
         if not lines or _middle(item) > lines[-1][1]:
             lines.append((item.y, item.y + item.height, []))
         # An item may go on in the next cell.

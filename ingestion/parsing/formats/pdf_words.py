@@ -20,6 +20,7 @@ from ingestion.domain import CELL_SEPARATOR, Block, BlockKind
 from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_order
 from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
+from ingestion.parsing.formats.pdf_notes import Note, notes_on
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -95,11 +96,15 @@ class Reading:
 
 
 class WordReader:
-    """PDFium's readings of a document, page by page, by which blocks are repaired."""
+    """PDFium's readings of a document, page by page, by which blocks are repaired.
+
+    `notes` are those of readers on the pages that were repaired.
+    """
 
     def __init__(self, path: Path) -> None:
         import pypdfium2
 
+        self.notes: dict[int, list[Note]] = {}
         self._document = pypdfium2.PdfDocument(path)
         self._known: set[str] = set()
 
@@ -132,6 +137,7 @@ class WordReader:
 
         try:
             page = self._document[number - 1]
+            self.notes[number] = notes_on(page)
             text = page_text(Letters(page))
         except pypdfium2.PdfiumError:
             return blocks
