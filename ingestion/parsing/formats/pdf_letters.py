@@ -83,9 +83,14 @@ class Letters:
         self._box = pdfium.FS_RECTF()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
 
+    @property
+    def count(self) -> int:
+        count: int = self._text.count_chars()
+        return count
+
     def text(self) -> str:
         """All characters; a position in it is an index."""
-        count = self._text.count_chars()
+        count = self.count
         text: str = self._text.get_text_range() if count else ""
         if len(text) != count:
             codes = (self._pdfium.FPDFText_GetUnicode(self._text, at) for at in range(count))

@@ -45,6 +45,9 @@ _WRAP = "\u200b"
 _CONTEXT = 12
 """Letters on each side that tell which of several equal words is raised. A guess."""
 
+MOST_LETTERS = 100_000
+"""Of a page that is repaired: the work grows with their square. A page of print has 5,000."""
+
 Segment = tuple[int, int, int]
 
 
@@ -127,9 +130,10 @@ class WordReader:
         if not any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items):
             return blocks
         try:
-            return in_reading_order(blocks, Letters(self._document[page.page_num - 1]))
+            letters = Letters(self._document[page.page_num - 1])
         except pypdfium2.PdfiumError:
             return blocks
+        return in_reading_order(blocks, letters) if letters.count <= MOST_LETTERS else blocks
 
     def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
         """The blocks of page `number`, as they are if PDFium cannot read it."""
@@ -138,9 +142,12 @@ class WordReader:
         try:
             page = self._document[number - 1]
             self.notes[number] = notes_on(page)
-            text = page_text(Letters(page))
+            letters = Letters(page)
         except pypdfium2.PdfiumError:
             return blocks
+        if letters.count > MOST_LETTERS:
+            return blocks
+        text = page_text(letters)
         seen = frozenset(word for placed in blocks for word in _WORD.findall(placed.block.text))
         words = PageWords(text, seen, self._known)
         return [_repaired(placed, words) for placed in blocks]
