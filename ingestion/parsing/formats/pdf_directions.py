@@ -11,19 +11,18 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise
+from dataclasses import replace
+from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingestion.parsing.formats.pdf_letters import Letter, Letters
+from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, is_within, lines_of
 
 if TYPE_CHECKING:
-    from liteparse import AnnotationRect, LayoutBlock, LayoutCell
+    from liteparse import LayoutBlock, LayoutCell
 
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _DIGITS = re.compile("[0-9\u0660-\u0669\u06f0-\u06f9]")
-_LINE_BREAK = re.compile("[\r\n]+")
 _ALEFS = frozenset("اأإآٱ")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _PAIR = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|«[^«»]*»|\{[^{}]*\}")
@@ -48,46 +47,13 @@ class _Glyph(NamedTuple):
         return (self.left + self.right) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    letters: Sequence[Letter]
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @classmethod
-    def of(cls, letters: Sequence[Letter]) -> _Line:
-        left, right = min(one.left for one in letters), max(one.right for one in letters)
-        top, bottom = min(one.top for one in letters), max(one.bottom for one in letters)
-        return cls(letters, left, top, right, bottom)
-
-    def is_beside(self, other: _Line) -> bool:
-        shared = min(self.bottom, other.bottom) - max(self.top, other.top)
-        lower = min(self.bottom - self.top, other.bottom - other.top)
-        gap = max(self.left, other.left) - min(self.right, other.right)
-        return shared > lower / 2 and -1 < gap < self.bottom - self.top
-
-    def has_columns(self) -> bool:
-        """Whether its letters are more than the height of the line apart somewhere."""
-        ink = sorted((one.left, one.right) for one in self.letters if not one.text.isspace())
-        ends = accumulate((right for _, right in ink), max)
-        gaps = (left - end for (left, _), end in zip(ink[1:], ends, strict=False))
-        return max(gaps, default=0.0) > self.bottom - self.top
-
-    def within(self, box: AnnotationRect) -> list[Letter]:
-        if self.bottom < box.y or self.top > box.y + box.height:
-            return []
-        return [letter for letter in self.letters if _is_within(letter, box)]
-
-
 def in_reading_order(blocks: Sequence[LayoutBlock], letters: Letters) -> list[LayoutBlock]:
     """The blocks of a page; those in a right-to-left script with their letters in order.
 
     liteparse divides lines where the direction changes, and may take the pieces for a table: blocks
     that share a line become one.
     """
-    lines = sorted(_lines(letters), key=lambda line: line.top)
+    lines = sorted(lines_of(letters), key=lambda line: line.top)
     prose = [_is_prose(block, lines) for block in blocks]
     leaders = list(range(len(blocks)))
     for line in lines:
@@ -109,13 +75,13 @@ def in_reading_order(blocks: Sequence[LayoutBlock], letters: Letters) -> list[La
     return _from_the_top(out)
 
 
-def _is_prose(block: LayoutBlock, lines: Sequence[_Line]) -> bool:
+def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
     """Whether it is right-to-left text; a table is if most of its lines have no wide gap."""
     if not block.bbox or not RIGHT_TO_LEFT.search(_plain(block)):
         return False
     if block.kind != "table":
         return True
-    parts = [_Line.of(part) for line in lines if (part := line.within(block.bbox))]
+    parts = [Line.of(part) for line in lines if (part := line.within(block.bbox))]
     return 2 * sum(part.has_columns() for part in parts) < len(parts)
 
 
@@ -139,14 +105,13 @@ def _from_the_top(blocks: list[LayoutBlock]) -> list[LayoutBlock]:
     return ordered
 
 
-def _ordered(group: Sequence[LayoutBlock], lines: Sequence[_Line]) -> Sequence[LayoutBlock]:
+def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[LayoutBlock]:
     """Blocks of right-to-left text as one."""
     first = group[0]
     before = " ".join(map(_plain, group))
     boxes = [block.bbox for block in group if block.bbox]
     parts = (
-        [one for one in line.letters if any(_is_within(one, box) for box in boxes)]
-        for line in lines
+        [one for one in line.letters if any(is_within(one, box) for box in boxes)] for line in lines
     )
     text = " ".join(_text(part, _is_from_right(before)) for part in parts if part)
     if not _is_alike(before, text):
@@ -164,7 +129,7 @@ def _ordered(group: Sequence[LayoutBlock], lines: Sequence[_Line]) -> Sequence[L
     return [replace(first, kind=kind, text=text, bbox=box, header=None, rows=None, lines=None)]
 
 
-def _table(table: LayoutBlock, lines: Sequence[_Line]) -> LayoutBlock:
+def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:
     """The table; its first column is the one at the right if most of it is read from there."""
     rows = [row for row in (table.header, *(table.rows or ())) if row]
     before = " ".join(cell.text for row in rows for cell in row)
@@ -183,7 +148,7 @@ def _table(table: LayoutBlock, lines: Sequence[_Line]) -> LayoutBlock:
     )
 
 
-def _cell(cell: LayoutCell, lines: Sequence[_Line]) -> LayoutCell:
+def _cell(cell: LayoutCell, lines: Sequence[Line]) -> LayoutCell:
     if not cell.bbox or not RIGHT_TO_LEFT.search(cell.text):
         return cell
     parts = [part for line in lines if (part := line.within(cell.bbox))]
@@ -202,32 +167,6 @@ def _is_alike(before: str, after: str) -> bool:
         for text in (before, after)
     )
     return (ones & others).total() >= _ALIKE * max(ones.total(), others.total())
-
-
-def _is_within(letter: Letter, box: AnnotationRect) -> bool:
-    middle = (letter.top + letter.bottom) / 2
-    is_across = box.x - 1 <= letter.middle <= box.x + box.width + 1
-    return bool(is_across and box.y - 1 <= middle <= box.y + box.height + 1)
-
-
-def _lines(letters: Letters) -> Iterator[_Line]:
-    """The lines of a page; PDFium divides some where a piece is raised or lowered."""
-    text, start = letters.text(), 0
-    before: _Line | None = None
-    for end, following in [*(m.span() for m in _LINE_BREAK.finditer(text)), (len(text), 0)]:
-        pieces = [letters.at(index, text[index]) for index in range(start, end)]
-        start = following
-        if not pieces:
-            continue
-        line = _Line.of(pieces)
-        if before and before.is_beside(line):
-            before = _Line.of([*before.letters, *pieces])
-            continue
-        if before:
-            yield before
-        before = line
-    if before:
-        yield before
 
 
 def _text(line: Sequence[Letter], is_from_right: bool) -> str:
@@ -254,7 +193,7 @@ def _with_spaces(line: Sequence[Letter]) -> list[str]:
     glyphs = _glyphs([letter for letter in line if not _is_guessed(letter)])
     guesses = [letter.middle for letter in line if _is_guessed(letter)]
     gaps = [after.left - before.right for before, after in pairwise(glyphs)]
-    height = _Line.of(line).bottom - _Line.of(line).top
+    height = Line.of(line).bottom - Line.of(line).top
     spaces = {at for at in _chosen(glyphs, guesses, gaps) if gaps[at] > _NARROW * height}
     if spaces and 2 * len(guesses) > len(glyphs):
         widest = 2 * median(gaps[at] for at in spaces)

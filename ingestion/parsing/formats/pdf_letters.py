@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, pairwise
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from liteparse import AnnotationRect
 
 SUPERIOR = str.maketrans("0123456789-−–+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁻⁺")
 INFERIOR = str.maketrans("0123456789-−–+", "₀₁₂₃₄₅₆₇₈₉₋₋₋₊")
@@ -16,6 +20,7 @@ INFERIOR = str.maketrans("0123456789-−–+", "₀₁₂₃₄₅₆₇₈₉�
 # A number, and a line break that PDFium may see before it, because it is not on the line.
 _NUMBER = re.compile(r"[-−–+]?\d+")
 _BREAK = "\r\n"
+_LINE_BREAKS = re.compile("[\r\n]+")
 _LINE = re.compile(r"[^\r\n]+")
 _ASIAN = re.compile("[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # Spaces that PDFium adds after a narrow mark of Thai, and where a program sets a small gap between
@@ -77,7 +82,7 @@ class Letters:
 
         self._pdfium = pdfium
         # `page` must outlive its text.
-        self._page, self._text = page, page.get_textpage()
+        self.page, self._text = page, page.get_textpage()
         left, _, _, self._upper = page.get_cropbox()
         self._left = left
         self._box = pdfium.FS_RECTF()
@@ -88,6 +93,7 @@ class Letters:
         count: int = self._text.count_chars()
         return count
 
+    @cached_property
     def text(self) -> str:
         """All characters; a position in it is an index."""
         count = self.count
@@ -117,6 +123,67 @@ class Letters:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """Letters that PDFium sees on one line, and their box."""
+
+    letters: Sequence[Letter]
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @classmethod
+    def of(cls, letters: Sequence[Letter]) -> Line:
+        left, right = min(one.left for one in letters), max(one.right for one in letters)
+        top, bottom = min(one.top for one in letters), max(one.bottom for one in letters)
+        return cls(letters, left, top, right, bottom)
+
+    def is_beside(self, other: Line) -> bool:
+        shared = min(self.bottom, other.bottom) - max(self.top, other.top)
+        lower = min(self.bottom - self.top, other.bottom - other.top)
+        gap = max(self.left, other.left) - min(self.right, other.right)
+        return shared > lower / 2 and -1 < gap < self.bottom - self.top
+
+    def has_columns(self) -> bool:
+        """Whether its letters are more than the height of the line apart somewhere."""
+        ink = sorted((one.left, one.right) for one in self.letters if not one.text.isspace())
+        ends = accumulate((right for _, right in ink), max)
+        gaps = (left - end for (left, _), end in zip(ink[1:], ends, strict=False))
+        return max(gaps, default=0.0) > self.bottom - self.top
+
+    def within(self, box: AnnotationRect) -> list[Letter]:
+        if self.bottom < box.y or self.top > box.y + box.height:
+            return []
+        return [letter for letter in self.letters if is_within(letter, box)]
+
+
+def is_within(letter: Letter, box: AnnotationRect) -> bool:
+    middle = (letter.top + letter.bottom) / 2
+    is_across = box.x - 1 <= letter.middle <= box.x + box.width + 1
+    return bool(is_across and box.y - 1 <= middle <= box.y + box.height + 1)
+
+
+def lines_of(letters: Letters) -> Iterator[Line]:
+    """The lines of a page; PDFium divides some where a piece is raised or lowered."""
+    text, start = letters.text, 0
+    before: Line | None = None
+    for end, following in [*(m.span() for m in _LINE_BREAKS.finditer(text)), (len(text), 0)]:
+        pieces = [letters.at(index, text[index]) for index in range(start, end)]
+        start = following
+        if not pieces:
+            continue
+        line = Line.of(pieces)
+        if before and before.is_beside(line):
+            before = Line.of([*before.letters, *pieces])
+            continue
+        if before:
+            yield before
+        before = line
+    if before:
+        yield before
+
+
+@dataclass(frozen=True, slots=True)
 class PageText:
     """The text of a page; `rewritten` are lines with a fault that liteparse has too, and mended."""
 
@@ -126,7 +193,7 @@ class PageText:
 
 def page_text(letters: Letters) -> PageText:
     """The text with raised and lowered digits as such characters, letter-spaced words joined."""
-    text = letters.text()
+    text = letters.text
     out = list(text)
     changed = _mend_asian(letters, text, out) if _ASIAN.search(text) else []
     for number in _NUMBER.finditer(text):

@@ -13,6 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ingestion.parsing.formats.pdf_letters import Letters, lines_of
+from ingestion.parsing.formats.pdf_letters import Line as TextLine
+
 if TYPE_CHECKING:
     from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
@@ -20,6 +23,9 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
+# Guesses: shares of a table's rows that its program did not write as such, of lines without a gap,
+# and of lines that go on in the middle of a sentence.
+_TORN, _NARROW, _BEGUN = 0.8, 0.9, 0.5
 # Of the height of a line.
 _TWO_LINES = 1.8
 
@@ -151,3 +157,43 @@ def _prose(table: LayoutBlock) -> tuple[str, str]:
     if not is_long or not flows or not are_notes:
         return "", ""
     return " ".join(long), " ".join(filter(None, short))
+
+
+def without_torn_columns(blocks: Sequence[LayoutBlock], letters: Letters) -> list[LayoutBlock]:
+    """The blocks; a table that is columns of prose becomes their text.
+
+    liteparse takes columns whose lines are level for a table, row by row. A program writes a table
+    row by row, and columns of prose one after the other.
+    """
+    if not any(block.kind == "table" for block in blocks):
+        return list(blocks)
+    written = _spelt(letters.text)
+    return [_column_text(block, written, letters) or block for block in blocks]
+
+
+def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBlock | None:
+    """The text of columns of prose as a paragraph; None of another block or a table."""
+    box = table.bbox
+    if table.kind != "table" or not box:
+        return None
+    rows = [
+        [cell.text for cell in row if cell.text]
+        for row in (table.header, *(table.rows or ()))
+        if row
+    ]
+    full = [row for row in rows if len(row) > 1]
+    torn = [row for row in full if _spelt("".join(row)) not in written]
+    if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full):
+        return None
+    parts = [TextLine.of(part) for line in lines_of(letters) if (part := line.within(box))]
+    texts = ["".join(letter.text for letter in part.letters) for part in parts]
+    narrow = sum(not part.has_columns() for part in parts)
+    begun = sum(text[:1].islower() for text in texts)
+    if narrow < _NARROW * len(parts) or begun < _BEGUN * len(parts):
+        return None
+    # PDFium's sign for a hyphen at a line's end.
+    return _paragraph(table, " ".join(" ".join(texts).replace("\x02", "-").split()))
+
+
+def _spelt(text: str) -> str:
+    return "".join(filter(str.isalnum, text))

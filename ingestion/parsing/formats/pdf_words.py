@@ -21,6 +21,7 @@ from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_o
 from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
+from ingestion.parsing.formats.pdf_tables import without_torn_columns
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -108,6 +109,7 @@ class WordReader:
         import pypdfium2
 
         self.notes: dict[int, list[Note]] = {}
+        self._pages: dict[int, Letters] = {}
         self._document = pypdfium2.PdfDocument(path)
         self._known: set[str] = set()
 
@@ -123,34 +125,41 @@ class WordReader:
         self._document.close()
 
     def in_reading_order(self, page: ParsedPage) -> Sequence[LayoutBlock]:
-        """The blocks of the page; right-to-left text is put in order, if PDFium can read it."""
-        import pypdfium2
-
+        """The blocks of the page, if PDFium can read it with right-to-left text in order, and
+        columns of prose one after the other.
+        """
         blocks = page.blocks or []
-        if not any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items):
+        is_from_right = any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items)
+        if not is_from_right and not any(block.kind == "table" for block in blocks):
             return blocks
-        try:
-            letters = Letters(self._document[page.page_num - 1])
-        except pypdfium2.PdfiumError:
+        letters = self._read(page.page_num)
+        if letters is None or letters.count > MOST_LETTERS:
             return blocks
-        return in_reading_order(blocks, letters) if letters.count <= MOST_LETTERS else blocks
+        order = in_reading_order if is_from_right else without_torn_columns
+        return order(blocks, letters)
 
     def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
         """The blocks of page `number`, as they are if PDFium cannot read it."""
-        import pypdfium2
-
-        try:
-            page = self._document[number - 1]
-            self.notes[number] = notes_on(page)
-            letters = Letters(page)
-        except pypdfium2.PdfiumError:
+        letters = self._read(number)
+        self._pages.pop(number, None)
+        if letters is None:
             return blocks
+        self.notes[number] = notes_on(letters.page)
         if letters.count > MOST_LETTERS:
             return blocks
-        text = page_text(letters)
         seen = frozenset(word for placed in blocks for word in _WORD.findall(placed.block.text))
-        words = PageWords(text, seen, self._known)
+        words = PageWords(page_text(letters), seen, self._known)
         return [_repaired(placed, words) for placed in blocks]
+
+    def _read(self, number: int) -> Letters | None:
+        import pypdfium2
+
+        if number not in self._pages:
+            try:
+                self._pages[number] = Letters(self._document[number - 1])
+            except pypdfium2.PdfiumError:
+                return None
+        return self._pages[number]
 
 
 def _repaired(placed: Placed, words: PageWords) -> Placed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 from reportlab.lib.styles import ParagraphStyle
+from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
@@ -69,3 +70,31 @@ def test_a_note_in_the_margin_makes_no_table(parse: Parse) -> None:
     blocks = parse(out.getvalue(), "a.pdf").blocks
     assert {block.kind for block in blocks} == {BlockKind.PARAGRAPH}
     assert [block.text for block in blocks] == ["HB 29,2", " ".join(lines)]
+
+
+def _columns(of: list[list[str]]) -> bytes:
+    """Columns of lines that are level, written one column after the other."""
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.setFont("Times-Roman", 9)
+    for column, lines in enumerate(of):
+        for number, line in enumerate(lines):
+            canvas.drawString(50 + 128 * column, 760 - 11 * number, line)
+    canvas.save()
+    return out.getvalue()
+
+
+def test_columns_of_prose_make_no_table(parse: Parse) -> None:
+    text = (
+        "The mooring plan of the northern basin is checked twice a year by the dock master and his "
+        "deputy. Lines are replaced after three seasons. Fenders are inspected after each storm. "
+    )
+    lines = simpleSplit(20 * text, "Times-Roman", 9, 100)[:80]
+    blocks = parse(_columns([lines[at : at + 20] for at in (0, 20, 40, 60)]), "a.pdf").blocks
+    assert " ".join(block.text for block in blocks) == " ".join(lines)
+
+
+def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
+    cells = [[f"{name} {row}" for row in range(1, 9)] for name in ("Pump", "Place", "Price")]
+    (table,) = parse(_columns(cells), "a.pdf").blocks
+    assert table.rows == tuple(zip(*cells, strict=True))
