@@ -208,7 +208,8 @@ def page_text(letters: Letters) -> PageText:
         if letters.base_line(before) != letters.base_line(end - 1):
             _raise(letters, text, out, (before, start, end))
     for line in _LINE.finditer(text):
-        if _SPACED_OUT.search(line[0]):
+        spaced = _SPACED_OUT.search(text, *line.span())
+        if spaced and letters.at(text.index(" ", spaced.start()), " ").is_added:
             for index in _false_spaces(letters, text, *line.span()):
                 out[index] = ""
     return PageText("".join(out), [(text[slice(*at)], "".join(out[slice(*at)])) for at in changed])

@@ -23,9 +23,9 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
-# Guesses: shares of a table's rows that its program did not write as such, of lines without a gap,
-# and of lines that go on in the middle of a sentence.
-_TORN, _NARROW, _BEGUN = 0.8, 0.9, 0.5
+# Guesses: shares of a table's rows that its program did not write as such, and of lines without a
+# gap.
+_TORN, _NARROW = 0.8, 0.9
 # Of the height of a line.
 _TWO_LINES = 1.8
 
@@ -183,16 +183,21 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     ]
     full = [row for row in rows if len(row) > 1]
     torn = [row for row in full if _spelt("".join(row)) not in written]
-    if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full):
+    cells = [text for row in full for text in row]
+    if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full) or not _go_on(cells):
         return None
     parts = [TextLine.of(part) for line in lines_of(letters) if (part := line.within(box))]
     texts = ["".join(letter.text for letter in part.letters) for part in parts]
     narrow = sum(not part.has_columns() for part in parts)
-    begun = sum(text[:1].islower() for text in texts)
-    if narrow < _NARROW * len(parts) or begun < _BEGUN * len(parts):
+    if narrow < _NARROW * len(parts) or not _go_on(texts):
         return None
     # PDFium's sign for a hyphen at a line's end.
     return _paragraph(table, " ".join(" ".join(texts).replace("\x02", "-").split()))
+
+
+def _go_on(lines: Sequence[str]) -> bool:
+    """Whether most lines begin within a sentence."""
+    return 2 * sum(line[:1].islower() for line in lines) >= len(lines)
 
 
 def _spelt(text: str) -> str:
