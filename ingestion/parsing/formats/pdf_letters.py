@@ -233,11 +233,18 @@ def _mend_asian(letters: Letters, text: str, out: list[str]) -> list[tuple[int, 
         # Hangul parts words by spaces, which some programs do not write.
         is_parted = len(added) < len(spaces) or not _HANGUL.search(line[0])
         for space in _FALSE_SPACE.finditer(text, max(start - 1, 0), end):
-            if is_parted and space.start() in added:
-                out[space.start()] = ""
+            at = space.start()
+            if is_parted and at in added and _is_narrow(letters, text, at):
+                out[at] = ""
         if "" in out[start:end]:
             changed.append((start, end))
     return changed
+
+
+def _is_narrow(letters: Letters, text: str, space: int) -> bool:
+    """Whether the space is not the gap to another column."""
+    before, after = (letters.at(at, text[at]) for at in (space - 1, space + 1))
+    return after.left - before.right < max(before.height, after.height)
 
 
 def _false_spaces(letters: Letters, text: str, start: int, end: int) -> list[int]:

@@ -14,6 +14,7 @@ from ingestion.parsing.formats.pdf_letters import PageText
 from ingestion.parsing.formats.pdf_words import PageWords
 
 from .conftest import Parse
+from .glyphs import glyph_pdf
 from .shorthand import p
 
 STYLE = ParagraphStyle("body", fontName="Helvetica", fontSize=11, leading=15)
@@ -105,6 +106,19 @@ def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
     words = PageWords(PageText("检查人员打开外壳进\r\n行维修工作。\r\n第二 章"), frozenset(), set())
     assert words.repaired("检查人员打开外壳进 行维修工作。") == "检查人员打开外壳进行维修工作。"
     assert words.repaired("第二 章") == "第二 章"
+
+
+def test_a_mark_that_is_named_with_its_letter_is_there_once(parse: Parse) -> None:
+    pieces = [(72, ["รั"]), (81, ["ก"]), (74, ["รั"]), (91, ["ษ", "า"])]
+    (block,) = parse(glyph_pdf([(left, 700, glyphs) for left, glyphs in pieces]), "a.pdf").blocks
+    assert block.text == "รักษา"
+
+
+@pytest.mark.parametrize(("left", "expected"), [(124, "오일 500시간"), (150, "오일 500 시간")])
+def test_a_small_gap_beside_hangul_is_no_space(parse: Parse, left: int, expected: str) -> None:
+    lines = [(72, 700, [*"오일 500"]), (left, 700, [*"시간"])]
+    text = " ".join(block.text for block in parse(glyph_pdf(lines), "a.pdf").blocks)
+    assert text == expected
 
 
 def test_code_is_left_as_it_is(parse: Parse) -> None:
