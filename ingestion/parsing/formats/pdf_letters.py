@@ -228,17 +228,22 @@ def _mend_asian(letters: Letters, text: str, out: list[str]) -> list[tuple[int, 
     changed = []
     for line in _LINE.finditer(text):
         start, end = line.span()
-        spaces = [at for at in range(start, end) if text[at] == " "]
-        added = {at for at in spaces if letters.at(at, " ").is_added}
-        # Hangul parts words by spaces, which some programs do not write.
-        is_parted = len(added) < len(spaces) or not _HANGUL.search(line[0])
-        for space in _FALSE_SPACE.finditer(text, max(start - 1, 0), end):
-            at = space.start()
-            if is_parted and at in added and _is_narrow(letters, text, at):
+        near = [space.start() for space in _FALSE_SPACE.finditer(text, max(start - 1, 0), end)]
+        false = [
+            at for at in near if letters.at(at, " ").is_added and _is_narrow(letters, text, at)
+        ]
+        if false and (not _HANGUL.search(line[0]) or _has_spaces(letters, text, start, end)):
+            for at in false:
                 out[at] = ""
         if "" in out[start:end]:
             changed.append((start, end))
     return changed
+
+
+def _has_spaces(letters: Letters, text: str, start: int, end: int) -> bool:
+    """Whether the program wrote spaces in the line; Hangul parts words by them."""
+    spaces = (at for at in range(start, end) if text[at] == " ")
+    return any(not letters.at(at, " ").is_added for at in spaces)
 
 
 def _is_narrow(letters: Letters, text: str, space: int) -> bool:
