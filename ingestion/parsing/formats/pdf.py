@@ -38,6 +38,9 @@ from ingestion.parsing.formats.pdf_metadata import (
     drawn_pages,
     read_facts,
 )
+from ingestion.parsing.formats.pdf_notes import with_notes
+from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
+from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr
@@ -66,7 +69,8 @@ class PdfParser:
         path = source.scratch / "source.pdf"
         path.symlink_to(source.path)
         unreadable: list[int] = []
-        pages = list(_pages(path, unreadable))
+        with WordReader(path) as words:
+            pages = list(_pages(path, words, unreadable))
         if not pages:
             raise DamagedFile(DAMAGED)
         completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
@@ -85,7 +89,8 @@ class PdfParser:
         note_pages(completeness, source, read, (empty, scanned))
         parted = list(with_parted_titles(with_headings(pages), facts))
         running = joined_across_pages(without_contents(without_furniture(parted)))
-        blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
+        written = without_repeats(with_outline(running, facts), facts.metadata.title)
+        blocks = with_notes(written, words.notes)
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(path, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
@@ -155,7 +160,7 @@ def _parser(**options: Any) -> LiteParse:
     )
 
 
-def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
+def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Page]:
     """The pages in order; the numbers of unreadable pages are added to `unreadable`."""
     from liteparse import ParseError
 
@@ -164,9 +169,11 @@ def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
         has_headings = False
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
+            for parsed in batch.result.pages:
+                parsed.blocks = list(words.in_reading_order(parsed))
             for page in _batch(path, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)
-                yield page
+                yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
         if "password" in str(error).lower():
             raise EncryptedFile(ENCRYPTED) from error
@@ -237,7 +244,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    for layout in page.blocks or ():
+    tables = [with_divided_rows(block, page.text_items) for block in page.blocks or ()]
+    for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():
             box = layout.bbox

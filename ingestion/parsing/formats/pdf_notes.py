@@ -1,0 +1,77 @@
+"""The notes that readers wrote on the pages of a PDF, each a paragraph after its page."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ingestion.domain import Block, BlockKind
+
+MOST_NOTES = 1_000
+"""Of a page; a hostile one may have millions. A guess."""
+
+_TEXTS = (
+    "TEXT FREETEXT LINE SQUARE CIRCLE POLYGON POLYLINE HIGHLIGHT UNDERLINE SQUIGGLY STRIKEOUT "
+    "STAMP CARET INK FILEATTACHMENT"
+)
+
+Note = tuple[str, str]
+
+
+def notes_on(page: Any) -> list[Note]:
+    """The author and text of the notes that are shown on a page.
+
+    Links, form fields and the windows of notes have no text of their own.
+    """
+    import pypdfium2.raw as pdfium
+
+    kinds = {getattr(pdfium, f"FPDF_ANNOT_{name}") for name in _TEXTS.split()}
+    notes = []
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_NOTES)):
+        note = pdfium.FPDFPage_GetAnnot(page, index)
+        if note and pdfium.FPDFAnnot_GetSubtype(note) in kinds and _is_shown(note):
+            author, text = (" ".join(_value(note, key).split()) for key in (b"T", b"Contents"))
+            if text:
+                notes.append((author, text))
+        pdfium.FPDFPage_CloseAnnot(note)
+    return notes
+
+
+def _is_shown(note: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+    return not pdfium.FPDFAnnot_GetFlags(note) & hidden
+
+
+def _value(note: Any, key: bytes) -> str:
+    import pypdfium2.raw as pdfium
+
+    length = pdfium.FPDFAnnot_GetStringValue(note, key, None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    wide = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
+    pdfium.FPDFAnnot_GetStringValue(note, key, wide, length)
+    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
+
+
+def with_notes(blocks: Iterable[Block], written: Mapping[int, list[Note]]) -> Iterator[Block]:
+    """The blocks; the notes of a page come after its last one, without what the page says."""
+    left = dict(written)
+    said = ""
+    for block in blocks:
+        for page in [page for page in left if page < (block.page or 0)]:
+            yield from _blocks(page, left.pop(page), said)
+            said = ""
+        said += "".join(block.text.split())
+        yield block
+    for page, rest in left.items():
+        yield from _blocks(page, rest, said)
+
+
+def _blocks(page: int, written: Iterable[Note], said: str) -> Iterator[Block]:
+    for author, text in written:
+        # Programs copy the marked words into the note.
+        if "".join(text.split()) not in said:
+            line = f"{author}: {text}" if author else text
+            yield Block(BlockKind.PARAGRAPH, line, page=page)

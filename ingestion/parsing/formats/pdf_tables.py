@@ -1,0 +1,204 @@
+"""Tables of a PDF: rows without lines between them are divided, notes in the margin are no column.
+
+liteparse takes the lines of a table for the borders of its rows: rows between which there is none
+become one. It takes a note beside the first lines of a paragraph for a table of two columns.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ingestion.parsing.formats.pdf_letters import Letters, lines_of
+from ingestion.parsing.formats.pdf_letters import Line as TextLine
+
+if TYPE_CHECKING:
+    from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
+
+_VALUE = re.compile(r"[^\w]*\d[\d\W]*")
+_SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
+# Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
+_FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
+# Guesses: shares of a table's rows that its program did not write as such, and of lines without a
+# gap.
+_TORN, _NARROW = 0.8, 0.9
+# Of the height of a line.
+_TWO_LINES = 1.8
+
+Line = tuple[float, str]
+
+
+def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBlock:
+    """The table; a row becomes several if the lines of its cells are rows of their own.
+
+    They are if all columns have as many lines, three or more, or if a column has a value on each
+    line and the first has as many. The lines of a wrapped text are not.
+    """
+    pieces = sorted((item for item in items if item.text.strip()), key=_middle)
+    rows = [(row, _divided(row, pieces)) for row in (table.header or [], *(table.rows or ()))]
+    if all(len(parts) == 1 for _, parts in rows):
+        return table
+    header, body = rows[0][1], [part for _, parts in rows[1:] for part in parts]
+    return replace(table, header=header[0] or None, rows=[*header[1:], *body])
+
+
+def _divided(row: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[list[LayoutCell]]:
+    boxes = [cell.bbox for cell in row if cell.bbox]
+    top = min((box.y for box in boxes), default=0.0)
+    bottom = max((box.y + box.height for box in boxes), default=0.0)
+    items = items[bisect_left(items, top, key=_middle) : bisect_right(items, bottom, key=_middle)]
+    if bottom - top < _TWO_LINES * min((item.height for item in items), default=0.0):
+        return [list(row)]
+    columns = [_lines(cell, items) for cell in row]
+    written = [lines for lines in columns if lines]
+    count = max((len(lines) for lines in written), default=0)
+    if count < 2 or len(written) < 2 or not _are_rows(written, count):
+        return [list(row)]
+    tops = [top for top, _ in next(lines for lines in written if len(lines) == count)]
+    parts = []
+    for number, top in enumerate(tops):
+        below = tops[number + 1] if number + 1 < count else float("inf")
+        above = top if number else float("-inf")
+        texts = (
+            " ".join(text for place, text in lines if above - 1 <= place < below - 1)
+            for lines in columns
+        )
+        parts.append([replace(cell, text=text) for cell, text in zip(row, texts, strict=True)])
+    return parts
+
+
+def _are_rows(columns: Sequence[Sequence[Line]], count: int) -> bool:
+    if count >= _FEWEST_ROWS and all(len(lines) == count for lines in columns):
+        return True
+    # The first line may be the table's header.
+    skipped = 1 if count >= _FEWEST_ROWS else 0
+    has_values = any(
+        len(lines) == count and all(_VALUE.fullmatch(text) for _, text in lines[skipped:])
+        for lines in columns[1:]
+    )
+    return has_values and len(columns[0]) == count
+
+
+def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
+    """The top and text of each line in a cell, one line if they are not the text of the cell."""
+    box, words = cell.bbox, cell.text.split()
+    if not box or len(words) < 2:
+        return [(box.y if box else 0.0, cell.text)] if words else []
+    lines: list[tuple[float, float, list[str]]] = []
+    for item in (one for one in items if _is_beside(one, box)):
+        if not lines or _middle(item) > lines[-1][1]:
+            lines.append((item.y, item.y + item.height, []))
+        # An item may go on in the next cell.
+        for word in item.text.split():
+            if words and word == words[0]:
+                lines[-1][2].append(words.pop(0))
+    if words:
+        return [(0.0, cell.text)]
+    return [(top, " ".join(texts)) for top, _, texts in lines if texts]
+
+
+def _middle(item: TextItem) -> float:
+    return float(item.y + item.height / 2)
+
+
+def _is_beside(item: TextItem, box: AnnotationRect) -> bool:
+    """Whether a part of it is in the box."""
+    is_across = item.x < box.x + box.width and item.x + item.width > box.x
+    return bool(is_across and box.y <= _middle(item) <= box.y + box.height)
+
+
+def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
+    """The blocks; a table of prose and notes in its margin becomes those, each a paragraph.
+
+    The paragraph that goes on below is part of the prose.
+    """
+    out: list[LayoutBlock] = []
+    goes_on = False
+    for block in blocks:
+        if goes_on and block.kind == "paragraph":
+            out[-1] = replace(
+                out[-1], text=f"{out[-1].text} {block.text}", bbox=_union(out[-1], block)
+            )
+            goes_on = False
+            continue
+        prose, notes = _prose(block) if block.kind == "table" else ("", "")
+        goes_on = bool(prose) and not _SENTENCE_END.search(prose)
+        out += [_paragraph(block, text) for text in (notes, prose) if text] or [block]
+    return out
+
+
+def _paragraph(block: LayoutBlock, text: str) -> LayoutBlock:
+    return replace(block, kind="paragraph", text=text, header=None, rows=None)
+
+
+def _union(block: LayoutBlock, other: LayoutBlock) -> AnnotationRect | None:
+    if not block.bbox or not other.bbox:
+        return None
+    bottom = max(box.y + box.height for box in (block.bbox, other.bbox))
+    return replace(block.bbox, height=bottom - block.bbox.y)
+
+
+def _prose(table: LayoutBlock) -> tuple[str, str]:
+    """The text of a table that is prose, and the notes beside it; empty of another table."""
+    rows = [row for row in (table.header, *(table.rows or ())) if row]
+    texts = [[cell.text.strip() for cell in row] for row in rows]
+    if {len(row) for row in texts} != {2}:
+        return "", ""
+    long, short = sorted(zip(*texts, strict=True), key=lambda column: -sum(map(len, column)))
+    is_long = all(len(text) >= _SHORTEST_PROSE for text in long)
+    flows = all(
+        below[:1].islower() and not _SENTENCE_END.search(above) for above, below in pairwise(long)
+    )
+    are_notes = all(len(text) <= (_LONGEST_NOTE if len(rows) > 1 else 0) for text in short)
+    if not is_long or not flows or not are_notes:
+        return "", ""
+    return " ".join(long), " ".join(filter(None, short))
+
+
+def without_torn_columns(blocks: Sequence[LayoutBlock], letters: Letters) -> list[LayoutBlock]:
+    """The blocks; a table that is columns of prose becomes their text.
+
+    liteparse takes columns whose lines are level for a table, row by row. A program writes a table
+    row by row, and columns of prose one after the other.
+    """
+    if not any(block.kind == "table" for block in blocks):
+        return list(blocks)
+    written = _spelt(letters.text)
+    return [_column_text(block, written, letters) or block for block in blocks]
+
+
+def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBlock | None:
+    """The text of columns of prose as a paragraph; None of another block or a table."""
+    box = table.bbox
+    if table.kind != "table" or not box:
+        return None
+    rows = [
+        [cell.text for cell in row if cell.text]
+        for row in (table.header, *(table.rows or ()))
+        if row
+    ]
+    full = [row for row in rows if len(row) > 1]
+    torn = [row for row in full if _spelt("".join(row)) not in written]
+    cells = [text for row in full for text in row]
+    if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full) or not _go_on(cells):
+        return None
+    parts = [TextLine.of(part) for line in lines_of(letters) if (part := line.within(box))]
+    texts = ["".join(letter.text for letter in part.letters) for part in parts]
+    narrow = sum(not part.has_columns() for part in parts)
+    if narrow < _NARROW * len(parts) or not _go_on(texts):
+        return None
+    # PDFium's sign for a hyphen at a line's end.
+    return _paragraph(table, " ".join(" ".join(texts).replace("\x02", "-").split()))
+
+
+def _go_on(lines: Sequence[str]) -> bool:
+    """Whether most lines begin within a sentence."""
+    return 2 * sum(line[:1].islower() for line in lines) >= len(lines)
+
+
+def _spelt(text: str) -> str:
+    return "".join(filter(str.isalnum, text))

@@ -1,0 +1,288 @@
+"""The words of a PDF page by two readers: liteparse, whose blocks are used, and PDFium.
+
+Both read the same letters, but may part them differently: liteparse tears letter-spaced text into
+letters, and either joins words here and there. Of two readings of the same letters the one with
+fewer doubtful words is kept: single letters, and words that are nowhere else in the document.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingestion.domain import CELL_SEPARATOR, Block, BlockKind
+from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_order
+from ingestion.parsing.formats.pdf_layout import Placed
+from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
+from ingestion.parsing.formats.pdf_notes import Note, notes_on
+from ingestion.parsing.formats.pdf_tables import without_torn_columns
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from liteparse import LayoutBlock, ParsedPage
+
+# The marks of Hebrew, Arabic and of the scripts from Devanagari to Khmer are no letters to Python.
+_WORD = re.compile(
+    r"[\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0fff\u1000-\u109f\u1780-\u17ff]+"
+)
+_RAISED = re.compile(r"\w*[⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉][\w⁻₋⁺₊]*")
+_LOOSE_POINT = re.compile(r" [.,;:)\]]")
+# PDFium's signs for a hyphen at a line's end. liteparse's reading has the whole word.
+_PARTED = re.compile("[\x02\ufffe]")
+# Scripts without spaces between words: Thai to Khmer, kana, Han, and their punctuation.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60"
+)
+_WRAPPED = re.compile(rf"(\S{{3}}[{_UNSPACED}])\r\n(?=([{_UNSPACED}]\S{{0,3}}))")
+# In place of a line break: it parts words, but is no space.
+_WRAP = "\u200b"
+_CONTEXT = 12
+"""Letters on each side that tell which of several equal words is raised. A guess."""
+
+MOST_LETTERS = 100_000
+"""Of a page that is repaired: the work grows with their square. A page of print has 5,000."""
+
+Segment = tuple[int, int, int]
+
+
+class Reading:
+    """A text, its words, and its letters and digits without spaces, each with its place."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = frozenset(_WORD.findall(text))
+
+    @cached_property
+    def _spelt(self) -> tuple[str, list[int]]:
+        letters: list[str] = []
+        places: list[int] = []
+        for place, char in enumerate(self.text):
+            if char.isalnum():
+                plain = char if char.isascii() else unicodedata.normalize("NFKC", char)
+                letters += plain
+                places += [place] * len(plain)
+        return "".join(letters), places
+
+    @property
+    def letters(self) -> str:
+        return self._spelt[0]
+
+    @property
+    def places(self) -> list[int]:
+        return self._spelt[1]
+
+    @cached_property
+    def raised(self) -> list[tuple[int, int]]:
+        """The first letter and the letter after the last, of the words with raised digits."""
+        spans = (match.span() for match in _RAISED.finditer(self.text))
+        return [(self.nearest(start), self.nearest(end)) for start, end in spans]
+
+    @cached_property
+    def starts(self) -> frozenset[int]:
+        """The letters that begin a word, and the number of letters."""
+        words = _WORD.finditer(self.text)
+        return frozenset([*(self.nearest(word.start()) for word in words), len(self.letters)])
+
+    def nearest(self, place: int) -> int:
+        """The number of the letter at `place`, or of the next one."""
+        return bisect_left(self.places, place)
+
+    def span(self, first: int, end: int) -> tuple[int, int]:
+        """Where the letters from `first` to before `end` are in the text."""
+        return self.places[first], self.places[end - 1] + 1
+
+
+class WordReader:
+    """PDFium's readings of a document, page by page, by which blocks are repaired.
+
+    `notes` are those of readers on the pages that were repaired.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pypdfium2
+
+        self.notes: dict[int, list[Note]] = {}
+        self._pages: dict[int, Letters] = {}
+        self._document = pypdfium2.PdfDocument(path)
+        self._known: set[str] = set()
+
+    def __enter__(self) -> WordReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._document.close()
+
+    def in_reading_order(self, page: ParsedPage) -> Sequence[LayoutBlock]:
+        """The blocks of the page, if PDFium can read it with right-to-left text in order, and
+        columns of prose one after the other.
+        """
+        blocks = page.blocks or []
+        is_from_right = any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items)
+        if not is_from_right and not any(block.kind == "table" for block in blocks):
+            return blocks
+        letters = self._read(page.page_num)
+        if letters is None or letters.count > MOST_LETTERS:
+            return blocks
+        order = in_reading_order if is_from_right else without_torn_columns
+        return order(blocks, letters)
+
+    def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
+        """The blocks of page `number`, as they are if PDFium cannot read it."""
+        letters = self._read(number)
+        self._pages.pop(number, None)
+        if letters is None:
+            return blocks
+        self.notes[number] = notes_on(letters.page)
+        if letters.count > MOST_LETTERS:
+            return blocks
+        seen = frozenset(word for placed in blocks for word in _WORD.findall(placed.block.text))
+        words = PageWords(page_text(letters), seen, self._known)
+        return [_repaired(placed, words) for placed in blocks]
+
+    def _read(self, number: int) -> Letters | None:
+        import pypdfium2
+
+        if number not in self._pages:
+            try:
+                self._pages[number] = Letters(self._document[number - 1])
+            except pypdfium2.PdfiumError:
+                return None
+        return self._pages[number]
+
+
+def _repaired(placed: Placed, words: PageWords) -> Placed:
+    block = placed.block
+    if block.kind is BlockKind.CODE:
+        return placed
+    if block.rows:
+        return replace(placed, block=_repaired_table(block, words))
+    lines = tuple(words.repaired(line) for line in placed.lines)
+    return replace(placed, block=replace(block, text=words.repaired(block.text)), lines=lines)
+
+
+def _repaired_table(block: Block, words: PageWords) -> Block:
+    # As one text, since neighbouring cells tell equal words apart.
+    rows = [line.split(CELL_SEPARATOR) for line in words.repaired(block.text).split("\n")]
+    if list(map(len, rows)) != list(map(len, block.rows)):
+        rows = [[words.repaired(cell) for cell in row] for row in block.rows]
+    return Block.table(rows, has_header=block.has_header, page=block.page)
+
+
+class PageWords:
+    """PDFium's reading of a page, by which the text of blocks is repaired.
+
+    `known` are the words that both readers saw on the pages before; the page's are added.
+    """
+
+    def __init__(self, page: PageText, blocks: frozenset[str], known: set[str]) -> None:
+        self._page = Reading(_WRAPPED.sub(rf"\1{_WRAP}", page.text))
+        self._known = known
+        known |= self._page.words & blocks
+        wraps = ((match[1], match[2]) for match in _WRAPPED.finditer(page.text))
+        self._rewritten = [*page.rewritten, *((f"{end} {top}", end + top) for end, top in wraps)]
+
+    def repaired(self, text: str) -> str:
+        """The text with PDFium's words where they are less doubtful, and with raised digits."""
+        for before, after in self._rewritten:
+            text = text.replace(before, after)
+        own = Reading(text)
+        if own.words <= self._page.words and not self._page.raised:
+            return text
+        out, end = [], 0
+        for first, last, there in sorted({*self._misread(own), *self._raised(own)}):
+            start, stop = own.span(first, last)
+            if start < end:
+                continue
+            better = self._better(text[start:stop], there, there + last - first)
+            if better is not None:
+                out += [text[end:start], better]
+                # liteparse ends its piece of the line at a raised mark.
+                is_loose = _RAISED.search(better) and _LOOSE_POINT.match(text, stop)
+                end = stop + 1 if is_loose else stop
+        return "".join([*out, text[end:]])
+
+    def _better(self, text: str, first: int, last: int) -> str | None:
+        """PDFium's reading of the letters, None if it is not better than `text`."""
+        start, stop = self._page.span(first, last)
+        other = self._page.text[start:stop].replace(_WRAP, "")
+        if _PARTED.search(other):
+            return None
+        is_raised = bool(_RAISED.search(other))
+        if is_raised or self._doubtful(other) < self._doubtful(text):
+            return " ".join(other.split())
+        return None
+
+    def _doubtful(self, text: str) -> int:
+        words = [word for word in _WORD.findall(text) if not word.isdecimal()]
+        return sum(word not in self._known or (len(word) == 1 and word.isalpha()) for word in words)
+
+    def _misread(self, own: Reading) -> Iterator[Segment]:
+        """The runs of words that PDFium does not have, or of single letters beside such words."""
+        run: tuple[int, int] | None = None
+        is_unknown = False
+        for word in [*_WORD.finditer(own.text), None]:
+            here = word is not None and word[0] not in self._page.words
+            if word is not None and (here or len(word[0]) == 1):
+                run = (run[0] if run else word.start(), word.end())
+                is_unknown = is_unknown or here
+                continue
+            if run and is_unknown:
+                yield from self._same(own, own.nearest(run[0]), own.nearest(run[1]))
+            run, is_unknown = None, False
+
+    def _same(self, own: Reading, first: int, last: int) -> Iterator[Segment]:
+        """The segment of whole words of both readings around these letters, if there is one."""
+        letters, others = own.letters, self._page.letters
+        for context in (_CONTEXT, 0):
+            start = max(first - context, 0)
+            place = others.find(letters[start : last + context])
+            if place >= 0:
+                yield from _whole(own, self._page, (first, last, place + first - start))
+                return
+
+    def _raised(self, own: Reading) -> Iterator[Segment]:
+        for first, last in self._page.raised:
+            word = self._page.letters[first:last]
+            place = own.letters.find(word)
+            while place >= 0:
+                if self._is_same_place(own.letters, place, first, last):
+                    yield from _whole(own, self._page, (place, place + last - first, first))
+                place = own.letters.find(word, place + 1)
+
+    def _is_same_place(self, letters: str, place: int, first: int, last: int) -> bool:
+        """Whether the letters around, up to the ends of the text, are those of PDFium's word."""
+        others = self._page.letters
+        after = place + last - first
+        before = letters[max(place - _CONTEXT, 0) : place]
+        behind = letters[after : after + _CONTEXT]
+        is_after = others.startswith(before, max(first - len(before), 0))
+        is_short = min(len(before), len(behind)) < _CONTEXT
+        is_sure = not is_short or letters[place:after] not in self._page.words
+        return is_sure and is_after and others.startswith(behind, last)
+
+
+def _whole(own: Reading, page: Reading, segment: Segment) -> Iterator[Segment]:
+    """The segment, extended to the words that both readings begin and end together."""
+    first, last, there = segment
+    while not (first in own.starts and there in page.starts):
+        first, there = first - 1, there - 1
+        if min(first, there) < 0 or own.letters[first] != page.letters[there]:
+            return
+    end = there + last - first
+    while not (last in own.starts and end in page.starts):
+        if own.letters[last : last + 1] != page.letters[end : end + 1] or last >= len(own.letters):
+            return
+        last, end = last + 1, end + 1
+    yield first, last, there

@@ -1,0 +1,100 @@
+"""PDF: rows between which no line is drawn, and notes in the margin."""
+
+from __future__ import annotations
+
+import io
+
+from reportlab.lib.styles import ParagraphStyle
+from reportlab.lib.utils import simpleSplit
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+
+from ingestion.domain import BlockKind
+
+from .conftest import Parse
+
+COLUMNS = [
+    ("BOX", (0, 0), (-1, -1), 0.5, "black"),
+    ("LINEBELOW", (0, 0), (-1, 0), 0.5, "black"),
+    ("LINEAFTER", (0, 0), (-2, -1), 0.5, "black"),
+]
+ROWS = (
+    ("Year", "Passengers", "Freight t"),
+    ("2023", "7,723,293", "269,360"),
+    ("2024", "7,793,704", "300,226"),
+    ("2025", "8,001,112", "311,902"),
+)
+
+
+def _table(rows: object, style: list[object], widths: list[int]) -> bytes:
+    out = io.BytesIO()
+    SimpleDocTemplate(out, invariant=1).build([Table(rows, widths, style=style)])
+    return out.getvalue()
+
+
+def test_rows_without_lines_between_them(parse: Parse) -> None:
+    (table,) = parse(_table(ROWS, COLUMNS, [120, 120, 120]), "a.pdf").blocks
+    assert table.rows == ROWS
+
+
+def test_two_rows_with_values(parse: Parse) -> None:
+    (table,) = parse(_table(ROWS[:3], COLUMNS, [120, 120, 120]), "a.pdf").blocks
+    assert table.rows == ROWS[:3]
+
+
+def test_wrapped_cells_stay_one_row(parse: Parse) -> None:
+    style = ParagraphStyle("cell", fontSize=10, leading=12)
+    long = "Pump of the northern basin with two seals and a valve of bronze"
+    cells = [["Part", "Place", "Price"], [Paragraph(long, style), Paragraph(long, style), "12.50"]]
+    (table,) = parse(
+        _table(cells, [("GRID", (0, 0), (-1, -1), 0.5, "black")], [150, 150, 60]), "a.pdf"
+    ).blocks
+    assert table.rows == (("Part", "Place", "Price"), (long, long, "12.50"))
+
+
+def test_a_note_in_the_margin_makes_no_table(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.setFont("Times-Roman", 10)
+    lines = [
+        "The mooring plan of the northern basin is checked twice a year by the dock master and",
+        "his deputy. Lines are replaced after three seasons. Fenders are inspected after each",
+        "storm, and any fender that has lost its shape is taken out of service at once. The",
+        "inspection book lies in the office of the dock master.",
+    ]
+    for number, line in enumerate(lines):
+        canvas.drawString(110, 780 - 13 * number, line)
+    canvas.drawString(40, 780, "HB")
+    canvas.drawString(40, 767, "29,2")
+    canvas.save()
+    blocks = parse(out.getvalue(), "a.pdf").blocks
+    assert {block.kind for block in blocks} == {BlockKind.PARAGRAPH}
+    assert [block.text for block in blocks] == ["HB 29,2", " ".join(lines)]
+
+
+def _columns(of: list[list[str]]) -> bytes:
+    """Columns of lines that are level, written one column after the other."""
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.setFont("Times-Roman", 9)
+    for column, lines in enumerate(of):
+        for number, line in enumerate(lines):
+            canvas.drawString(50 + 128 * column, 760 - 11 * number, line)
+    canvas.save()
+    return out.getvalue()
+
+
+def test_columns_of_prose_make_no_table(parse: Parse) -> None:
+    text = (
+        "The mooring plan of the northern basin is checked twice a year by the dock master and his "
+        "deputy. Lines are replaced after three seasons. Fenders are inspected after each storm. "
+    )
+    lines = simpleSplit(20 * text, "Times-Roman", 9, 100)[:80]
+    blocks = parse(_columns([lines[at : at + 20] for at in (0, 20, 40, 60)]), "a.pdf").blocks
+    assert " ".join(block.text for block in blocks) == " ".join(lines)
+
+
+def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
+    cells = [[f"{name} {row}" for row in range(1, 9)] for name in ("Pump", "Place", "Price")]
+    (table,) = parse(_columns(cells), "a.pdf").blocks
+    assert table.rows == tuple(zip(*cells, strict=True))
