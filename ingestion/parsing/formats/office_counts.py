@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
 from ingestion.files import filetypes
+from ingestion.parsing.formats.docx_repair import margin_parts
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
 from ingestion.parsing.formats.zip_safety import UNREADABLE
@@ -28,11 +29,11 @@ _ASIDE = re.compile(
 )
 _RUN = re.compile(rb"<\w{1,9}:t(?:\s[^<>]*)?>([^<]*)<")
 _TEXTS = re.compile(
-    r"word/(?:document|footnotes|endnotes)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
+    r"word/(?:document|footnotes|endnotes|comments)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
     r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
 )
 _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
-_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|word/afchunk")
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
 
@@ -64,6 +65,8 @@ def container(source: Source) -> Completeness:
         for name in filter(_TEXTS.fullmatch, names):
             texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
             completeness.found += sum(map(_visible, texts))
+        for margins in margin_parts(archive) if source.file_type is filetypes.DOCX else ():
+            completeness.found += sum(map(_visible, _RUN.findall(b"".join(margins))))
         if body := _ODF_BODY.search(_read(archive, "content.xml")):
             completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
     return completeness
