@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
 from ingestion.parsing.formats.docx_definition_lists import marked, styles_of
+from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 from ingestion.parsing.formats.zip_safety import UNREADABLE
@@ -138,11 +139,11 @@ def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
         if match is None or not shown.get(entry.get("type", ""), True):
             continue
         content = _PAGE_NUMBER.sub(b"", match[3])
-        words = texts(content).split()
-        if any(map(str.isalnum, "".join(words))) and (len(words) > 2 or content == match[3]):
+        words = " ".join(texts(content).split())
+        if is_margin_text(words, has_page_number=content != match[3]):
             space = b"<%s:sdt%s><%s:sdtContent>" % (match[1], match[2] or b"", match[1])
             part = space + content + b"</%s:sdtContent></%s:sdt>" % (match[1], match[1])
-            margins[kind.decode()].setdefault(" ".join(words), part)
+            margins[kind.decode()].setdefault(words, part)
     return list(margins["header"].values()), list(margins["footer"].values())
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
-from ingestion.parsing.formats import docx_repair
+from ingestion.parsing.formats import docx_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.docx_chunks import with_chunks
 from ingestion.parsing.formats.docx_definition_lists import (
@@ -56,12 +56,7 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _OLDER = {filetypes.DOCX: ".doc", filetypes.XLSX: ".xls", filetypes.PPTX: ".ppt"}
 
 _LATEX_CHARACTER = re.compile(r"\\(?:char`)?([\^~_%&#$])")
-# Of the code pages that RTF may declare, anydoc knows only those of Windows.
-_RTF_PAGE = re.compile(rb"\{\\rtf\d*[^{}]{0,200}?\\(mac|pca|pc)(?![a-z])")
 _REPAIRED_PARTS = {filetypes.DOCX: docx_repair.repaired_parts}
-_RTF_CODECS = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}
-_RTF_OTHER_PAGE = re.compile(rb"\\ansicpg(?!10000\b|437\b|850\b)\d")
-_RTF_BYTE = re.compile(rb"\\'([89a-fA-F][0-9a-fA-F])")
 
 
 class OfficeParser:
@@ -256,7 +251,7 @@ def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
     A container must have passed `check_archive`.
     """
     if file_type == filetypes.RTF:
-        return _with_unicode(data)
+        return rtf_repair.repaired(data)
     if repaired_parts := _REPAIRED_PARTS.get(file_type):
         # If a member cannot be unpacked, anydoc reports it or reads the others.
         with suppress(*UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -272,20 +267,6 @@ def _copy(archive: zipfile.ZipFile, changed: Mapping[str, bytes]) -> bytes:
             if not name.startswith(("word/media/", "Pictures/")):
                 copy.writestr(name, changed.get(name) or archive.read(name))
     return out.getvalue()
-
-
-def _with_unicode(data: bytes) -> bytes:
-    """The RTF with bytes of a code page outside Windows rewritten as Unicode escapes."""
-    page = _RTF_PAGE.match(data.lstrip())
-    if page is None or _RTF_OTHER_PAGE.search(data[:400]):
-        return data
-    codec = _RTF_CODECS[page[1]]
-
-    def escaped(match: re.Match[bytes]) -> bytes:
-        number = ord(bytes.fromhex(match[1].decode()).decode(codec, "replace"))
-        return rb"{\uc1\u%d?}" % (number if number < 0x8000 else number - 0x10000)
-
-    return _RTF_BYTE.sub(escaped, data)
 
 
 PARSER = OfficeParser()

@@ -192,3 +192,54 @@ def test_embedded_documents_that_are_not_read_are_named(parse: Parse) -> None:
     (gap,) = document.completeness.gaps
     assert gap.places == ("sheet.bin", "r-missing.html")
     assert document.completeness.missing
+
+
+FONTS = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f3\fnil\fcharset2{\*\panose 05}Symbol;}}"
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        pytest.param(
+            rb"due {\deleted\revauthdel1 in a w\'e4ek\u228?}{\revised in a month}\par",
+            ["due in a month"],
+            id="deleted group",
+        ),
+        pytest.param(
+            rb"\plain\deleted\u228\'e4 old\plain new \deleted0 z{\mvf gone}", ["new z"], id="moved"
+        ),
+        pytest.param(
+            rb"bearing{\super 3} 10{\super -6} CO\sub 2\nosupersub  m{\up6 2} 1{\super st}{\up6 x}",
+            ["bearing³ 10⁻⁶ CO₂ m² 1stx"],
+            id="raised",
+        ),
+        pytest.param(rb"a {\f3 \u-3933?} b {\f3\'a3}m {\f3 m}m", ["a ≤ b ≤m µm"], id="font"),
+        pytest.param(
+            rb'p {\field{\*\fldinst SYMBOL 163 \\f "Symbol" \\s 10}{\fldrslt\f3\fs20 x}} 5 bar',
+            ["p ≤ 5 bar"],
+            id="symbol field",
+        ),
+        pytest.param(
+            rb"{\headerf First}{\header KD-1\par}{\headerl KD-1}{\footer IBAN \chpgn\par}Text",
+            ["KD-1", "Text", "IBAN"],
+            id="headers",
+        ),
+        pytest.param(
+            rb"\titlepg{\headerf First}{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}}Text",
+            ["First", "Text"],
+            id="first page",
+        ),
+        pytest.param(
+            rb"900 euro{\*\atnauthor Ada}\chatn{\*\annotation{\*\atnref 1}\pard\plain too {\b low}?"
+            rb"\par \'e4h\par} are due.\par End",
+            ["900 euro are due.", "Ada: too low? äh", "End"],
+            id="comment",
+        ),
+        pytest.param(
+            rb"{\*\unknown {\super 3}}{\pict\bin6 {}\super}x{\super 3}", ["x³"], id="no text"
+        ),
+    ],
+)
+def test_rtf_reads_as_word_shows_it(parse: Parse, source: bytes, texts: list[str]) -> None:
+    blocks = parse(FONTS + source + b"\\par}", "a.rtf").blocks
+    assert [" ".join(block.text.split()) for block in blocks] == texts
