@@ -19,7 +19,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats import office_counts, word_documents
-from ingestion.parsing.formats.tabular import has_header_row, lone_cell
+from ingestion.parsing.formats.table_regions import tables_in, without_empty
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -27,8 +27,6 @@ from ingestion.parsing.protocol import Extraction, Source
 if TYPE_CHECKING:
     import anydoc
 
-
-Grid = list[list[str]]
 
 _SHEET_LEVEL = 2
 """As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
@@ -45,13 +43,11 @@ _REFERENCES = re.compile(rb"<dimension\s[^>]*>|<mergeCells\b.*?</mergeCells>", r
 # Guesses: a grid of the first size takes 0.3 s; in larger ones a tenth should be used.
 _DENSE_POSITIONS = 200_000
 _SPARSE_FACTOR = 10
+_LONGEST_GAP = 2  # empty rows or columns part tables
 
 
 class SheetsParser:
-    """Cells as displayed, without empty rows and columns; merged cells fill their first position.
-
-    Rows above the table that hold one cell (a title, a remark) become paragraphs.
-    """
+    """Cells as displayed, in tables; merged cells fill their first position."""
 
     name = "anydoc-sheets"
 
@@ -83,32 +79,21 @@ class _SheetReader(word_documents.DocumentReader):
         self._limits = limits
 
     def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
-        texts = (
+        widest = max(map(len, table.grid), default=0)
+        rows = [
             ["" if slot.cell is None else self.cell_text(slot.cell) for slot in row]
+            + [""] * (widest - len(row))
             for row in table.grid
-        )
-        rows = without_empty(list(texts))
-        width = max((len(row) for row in rows), default=0)
-        if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
+        ]
+        full = without_empty(rows)
+        width = max(map(len, full), default=0)
+        if len(full) > self._limits.table_rows or width > self._limits.table_columns:
             raise ParseLimitExceeded(
-                f"A sheet of this workbook has {len(rows):,} rows and {width:,} columns. More "
+                f"A sheet of this workbook has {len(full):,} rows and {width:,} columns. More "
                 f"than {self._limits.table_rows:,} rows or {self._limits.table_columns:,} columns "
                 "cannot be read: split it into several files."
             )
-        first = 0
-        while first < len(rows) and (text := lone_cell(rows[first])):
-            yield Block(BlockKind.PARAGRAPH, text)
-            first += 1
-        body = without_empty(rows[first:])
-        if body:
-            yield Block.table(body, has_header=has_header_row(body))
-
-
-def without_empty(grid: Sequence[Sequence[str]]) -> Grid:
-    """The grid without empty rows and columns, all rows of one width."""
-    rows = [row for row in grid if any(cell.strip() for cell in row)]
-    columns = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
-    return [[row[place] if place < len(row) else "" for place in columns] for row in rows]
+        yield from tables_in(rows)
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
@@ -164,19 +149,31 @@ def _closed_up(sheet: bytes) -> bytes | None:
     sheet = _EMPTY_CELL.sub(b"", _REFERENCES.sub(b"", sheet))
     rows, columns, _ = _used(sheet)
     in_order = sorted(rows)
-    row_of = {row: number for number, row in enumerate(in_order, 1)}
-    column_of = {
-        name: _letters(number) for number, name in enumerate(sorted(columns, key=_number), 1)
-    }
+    row_of = _renumbered(in_order)
+    column_of = _renumbered(sorted(map(_number, columns)))
 
     def moved_cell(match: re.Match[bytes]) -> bytes:
-        place = b"%s%d" % (column_of[match["column"]], row_of[int(match["row"])])
+        column = _letters(column_of[_number(match["column"])])
+        place = b"%s%d" % (column, row_of[int(match["row"])])
         return b'<c %sr="%s"' % (match["before"], place)
 
     def moved_row(match: re.Match[bytes]) -> bytes:
-        return b'%s%d"' % (match[1], bisect_left(in_order, int(match[2])) + 1)
+        place = bisect_left(in_order, int(match[2]))
+        following = in_order[place] if place < len(in_order) else in_order[-1]
+        return b'%s%d"' % (match[1], row_of[following])
 
     return _ROW.sub(moved_row, _CELL.sub(moved_cell, sheet))
+
+
+def _renumbered(used: Sequence[int]) -> dict[int, int]:
+    """New numbers for used rows or columns, with at most _LONGEST_GAP empty ones between them."""
+    numbers: dict[int, int] = {}
+    last = number = 0
+    for each in used:
+        number += min(each - last, _LONGEST_GAP + 1)
+        numbers[each] = number
+        last = each
+    return numbers
 
 
 def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
