@@ -114,7 +114,8 @@ def _side_by_side(grid: Grid) -> list[Grid]:
     if len(starts) < 2:
         return [grid]
     ends = [place + 1 for place in used if place + 1 not in full]
-    parts = [[row[start:end] for row in grid] for start, end in zip(starts, ends, strict=True)]
+    spans = zip(starts, ends, strict=True)
+    parts: list[Grid] = [[row[start:end] for row in grid] for start, end in spans]
     tables = [with_one_header(without_empty(_below_lines(part))) for part in parts]
     if not all(table and len(table[0]) > 1 and has_header_row(table) for table in tables):
         return [grid]
