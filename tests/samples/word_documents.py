@@ -62,3 +62,28 @@ def section(*margins: str, first: bool = False) -> str:
         kind, name = margin.split()
         references += f'<w:{name[:6]}Reference w:type="{kind}" r:id="r-{name}"/>'
     return f"<w:sectPr>{references}{'<w:titlePg/>' * first}<w:pgSz/></w:sectPr>"
+
+
+def make_writer(body: str, margins: str = "") -> bytes:
+    """An ODT with this body, styles of text "Up" and "Down", and one page style with `margins`."""
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text", "style")
+    )
+    spaces += ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    styles = "".join(
+        f'<style:style style:name="{name}" style:family="text">'
+        f'<style:text-properties style:text-position="{position} 58%"/></style:style>'
+        for name, position in (("Up", "super"), ("Down", "-33%"))
+    )
+    return make_zip(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "content.xml": f"<office:document-content {spaces}><office:automatic-styles>{styles}"
+            f"</office:automatic-styles><office:body><office:text>{body}</office:text>"
+            "</office:body></office:document-content>",
+            "styles.xml": f"<office:document-styles {spaces}><office:master-styles>"
+            f'<style:master-page style:name="Standard">{margins}</style:master-page>'
+            "</office:master-styles></office:document-styles>",
+        }
+    )

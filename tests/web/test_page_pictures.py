@@ -238,7 +238,7 @@ def test_slides_are_pictures_with_the_passage_marked(
 
 
 def test_slides_are_not_called_pages(client: Client) -> None:
-    deck = sheets_and_slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
+    deck = slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
     document = make_document(make_collection(), deck, file_name="beam.pptx")
     assert document.current is not None
     assert [chunk.page for chunk in document.current.chunks.order_by("ordinal")] == [1, 2]

@@ -2,20 +2,27 @@
 
 Headers and footers, comments, embedded documents (`altChunk`), phonetic guides, characters of
 symbol fonts, non-breaking hyphens; raised and lowered text, which it does not tell apart.
-Regular expressions suffice, since programs write these parts, and nothing else is changed.
 """
 
 from __future__ import annotations
 
-import html
-import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
 from ingestion.parsing.formats.docx_definition_lists import marked, styles_of
+from ingestion.parsing.formats.ooxml import (
+    TAG,
+    attributes,
+    escaped,
+    plain,
+    read_member,
+    relations,
+    texts,
+    with_texts,
+)
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
@@ -26,9 +33,6 @@ _NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 _BODY_START = re.compile(rb"<\w+:body(?:\s[^<>]*)?>")
 _BODY_END = re.compile(rb"</\w+:body>")
 _HYPHEN = re.compile(rb"<(\w+):noBreakHyphen\s*/>")
-_TEXT = re.compile(rb"(<(\w+):t(?:\s[^<>]*)?>)([^<]*)(?=</\2:t>)")
-_TAG = re.compile(rb"<[^<>]*>")
-_ATTRIBUTE = re.compile(rb'(?:\w+:)?(\w+)="([^"]*)"')
 # A run with properties; those before a tracked change of them follow in `rPrChange`.
 _RUN = re.compile(
     rb"(<(\w+):r(?:\s[^<>]*)?>\s*<\2:rPr>)(.{0,4000}?)(</\2:rPr>)(.*?)(?=</\2:r>)", re.DOTALL
@@ -48,7 +52,6 @@ _RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
 _COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
 _COMMENT_MARK = re.compile(rb"<(\w+):commentReference\s([^<>]*)/>")
 _CHUNK = re.compile(rb"<(\w+):altChunk\s([^<>]*?)(?:/>|>.*?</\1:altChunk>)", re.DOTALL)
-_RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
 _REFERENCE = re.compile(rb"<\w+:(header|footer)Reference\s([^<>]*)/>")
 _MARGIN_PART = re.compile(rb"<(\w+):(?:hdr|ftr)(\s[^<>]*)?>(.*)</\1:(?:hdr|ftr)>", re.DOTALL)
 _FIRST_PAGE = re.compile(rb'<\w+:titlePg(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
@@ -68,15 +71,18 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     The headers stand before the first paragraph of the body, the footers after its last one.
     """
     names = set(archive.namelist())
-    definitions, scripts = styles_of(archive), _script_styles(_read(archive, "word/styles.xml"))
-    comments = dict(_comments(_read(archive, "word/comments.xml")))
+    definitions, scripts = (
+        styles_of(archive),
+        _script_styles(read_member(archive, "word/styles.xml")),
+    )
+    comments = dict(_comments(read_member(archive, "word/comments.xml")))
     parts: dict[str, bytes] = {}
     for name in names.intersection((_BODY, *_NOTES)):
         with suppress(*UNREADABLE):
             part = _repaired(archive.read(name), scripts, comments)
             parts[name] = marked(part, definitions)
     if body := parts.get(_BODY):
-        targets = relations(archive, "word/_rels/document.xml.rels")
+        targets = relations(archive, _BODY)
         body = _CHUNK.sub(lambda match: _chunk(match, targets), body)
         top, bottom = (
             b"".join(_repaired(part, scripts, {}) for part in margins)
@@ -87,55 +93,20 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     return parts
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        return archive.read(name)
-    except (KeyError, *UNREADABLE):
-        return b""
-
-
-def _attributes(source: bytes) -> dict[str, str]:
-    return {name.decode(): _plain(value) for name, value in _ATTRIBUTE.findall(source)}
-
-
-def _plain(source: bytes) -> str:
-    return html.unescape(source.decode("utf-8", "replace"))
-
-
-def _escaped(text: str) -> bytes:
-    return html.escape(text, quote=False).encode("utf-8", "replace")
-
-
-def texts(part: bytes) -> str:
-    """The text of all runs of a part."""
-    return "".join(_plain(text) for _, _, text in _TEXT.findall(part))
-
-
-def relations(archive: zipfile.ZipFile, name: str) -> dict[str, str]:
-    """The names of the members that a part refers to, by identifier."""
-    folder = posixpath.dirname(posixpath.dirname(name))
-    entries = map(_attributes, _RELATION.findall(_read(archive, name)))
-    return {
-        entry.get("Id", ""): posixpath.normpath(posixpath.join(f"/{folder}", entry["Target"]))[1:]
-        for entry in entries
-        if entry.get("Target") and entry.get("TargetMode") != "External"
-    }
-
-
 def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
     """The headers, and the footers, that pages show: each distinct one once, as content of a body.
 
     Without those of first and of even pages where they are switched off, and without those that
     contain only a page number.
     """
-    body, settings = _read(archive, _BODY), _read(archive, "word/settings.xml")
+    body, settings = read_member(archive, _BODY), read_member(archive, "word/settings.xml")
     shown = {"default": True, "first": bool(_FIRST_PAGE.search(body))}
     shown["even"] = bool(_EVEN_PAGES.search(settings))
-    targets = relations(archive, "word/_rels/document.xml.rels")
+    targets = relations(archive, _BODY)
     margins: dict[str, dict[str, bytes]] = {"header": {}, "footer": {}}
-    for kind, attributes in _REFERENCE.findall(body):
-        entry = _attributes(attributes)
-        match = _MARGIN_PART.search(_read(archive, targets.get(entry.get("id", ""), "")))
+    for kind, reference in _REFERENCE.findall(body):
+        entry = attributes(reference)
+        match = _MARGIN_PART.search(read_member(archive, targets.get(entry.get("id", ""), "")))
         if match is None or not shown.get(entry.get("type", ""), True):
             continue
         content = _PAGE_NUMBER.sub(b"", match[3])
@@ -154,7 +125,7 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
         part = _RUBY.sub(_ruby, part)
     if comments:
         part = _COMMENT_MARK.sub(lambda match: _comment(match, comments), part)
-    has_symbols = any(is_symbol_font(_plain(font)) for font in set(_RUN_FONT.findall(part)))
+    has_symbols = any(is_symbol_font(plain(font)) for font in set(_RUN_FONT.findall(part)))
     if (
         has_symbols
         or b":vertAlign" in part
@@ -163,13 +134,8 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
     ):
         part = _RUN.sub(lambda match: _run(match, scripts), part)
     if _PRIVATE.search(part):
-        part = _with_texts(part, lambda text: in_unicode(text, ""))
+        part = with_texts(part, lambda text: in_unicode(text, ""))
     return part
-
-
-def _with_texts(part: bytes, change: Callable[[str], str]) -> bytes:
-    """The part with its texts changed."""
-    return _TEXT.sub(lambda match: match[1] + _escaped(change(_plain(match[3]))), part)
 
 
 def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
@@ -177,15 +143,15 @@ def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
     style = match[3].partition(b"rPrChange")[0]
     font = _RUN_FONT.search(style)
     rest = match[5]
-    if font and is_symbol_font(_plain(font[1])):
-        rest = _with_texts(rest, lambda text: in_unicode(text, _plain(font[1])))
+    if font and is_symbol_font(plain(font[1])):
+        rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
     script = _script(style, rest, scripts)
     if script == b"subscript":
-        rest = _with_texts(rest, subscript)
+        rest = with_texts(rest, subscript)
     elif script == b"superscript":
         window = match.string[max(0, match.start() - _BEFORE) : match.start()]
-        before = _plain(_TAG.sub(b"", _BREAKS.split(window)[-1]).rpartition(b">")[2])
-        rest = _with_texts(rest, lambda text: superscript(text, before))
+        before = plain(TAG.sub(b"", _BREAKS.split(window)[-1]).rpartition(b">")[2])
+        rest = with_texts(rest, lambda text: superscript(text, before))
     return match[1] + match[3] + match[4] + rest
 
 
@@ -212,10 +178,10 @@ def _script_styles(styles: bytes) -> dict[bytes, bytes]:
 
 
 def _symbol(match: re.Match[bytes]) -> bytes:
-    entry = _attributes(match[2])
+    entry = attributes(match[2])
     with suppress(ValueError, OverflowError):
         text = in_unicode(chr(int(entry.get("char", ""), 16)), entry.get("font", ""))
-        return b"<%s:t>%s</%s:t>" % (match[1], _escaped(text), match[1])
+        return b"<%s:t>%s</%s:t>" % (match[1], escaped(text), match[1])
     return match[0]
 
 
@@ -224,26 +190,26 @@ def _ruby(match: re.Match[bytes]) -> bytes:
     base = _RUBY_BASE.search(match[0])
     words = texts(base[0]) if base else ""
     reading = texts(_RUBY_BASE.sub(b"", match[0]))
-    text = _escaped(reading_mark(words, reading))
+    text = escaped(reading_mark(words, reading))
     return b"<%s:t>%s</%s:t>" % (match[1], text, match[1])
 
 
 def _comments(part: bytes) -> Iterator[tuple[str, str]]:
     """The comments' identifiers and texts."""
-    for _, attributes, content in _COMMENT.findall(part):
-        entry = _attributes(attributes)
+    for _, tag, content in _COMMENT.findall(part):
+        entry = attributes(tag)
         paragraphs = map(texts, re.split(rb"</\w+:p>", content))
         yield entry.get("id", ""), comment_text(entry.get("author", ""), " ".join(paragraphs))
 
 
 def _comment(match: re.Match[bytes], comments: Mapping[str, str]) -> bytes:
-    text = comments.get(_attributes(match[2]).get("id", ""), "")
-    return b"<%s:t>%s</%s:t>" % (match[1], _escaped(comment_mark(text)), match[1])
+    text = comments.get(attributes(match[2]).get("id", ""), "")
+    return b"<%s:t>%s</%s:t>" % (match[1], escaped(comment_mark(text)), match[1])
 
 
 def _chunk(match: re.Match[bytes], targets: Mapping[str, str]) -> bytes:
-    relation = _attributes(match[2]).get("id", "")
+    relation = attributes(match[2]).get("id", "")
     name = targets.get(relation, relation)
     paragraph = b"<%s:p><%s:r><%s:t>%s</%s:t></%s:r></%s:p>"
     w = match[1]
-    return paragraph % (w, w, w, _escaped(CHUNK + name), w, w, w)
+    return paragraph % (w, w, w, escaped(CHUNK + name), w, w, w)

@@ -9,11 +9,13 @@ import html
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import chain
 from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
 from ingestion.files import filetypes
-from ingestion.parsing.formats.docx_repair import margin_parts
+from ingestion.parsing.formats import docx_repair, odf_repair
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
 from ingestion.parsing.formats.zip_safety import UNREADABLE
@@ -65,11 +67,20 @@ def container(source: Source) -> Completeness:
         for name in filter(_TEXTS.fullmatch, names):
             texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
             completeness.found += sum(map(_visible, texts))
-        for margins in margin_parts(archive) if source.file_type is filetypes.DOCX else ():
-            completeness.found += sum(map(_visible, _RUN.findall(b"".join(margins))))
+        completeness.found += sum(map(_visible, _margin_texts(archive, source)))
         if body := _ODF_BODY.search(_read(archive, "content.xml")):
             completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
     return completeness
+
+
+def _margin_texts(archive: zipfile.ZipFile, source: Source) -> list[bytes]:
+    """The texts in the headers and footers that are read."""
+    if source.file_type == filetypes.DOCX:
+        return _RUN.findall(b"".join(chain(*docx_repair.margin_parts(archive))))
+    if source.file_type == filetypes.ODT:
+        parts = odf_repair.margin_parts(_read(archive, "styles.xml"))
+        return [_TAG.sub(b"", b"".join(chain(*parts)))]
+    return []
 
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
@@ -103,6 +114,15 @@ _VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
 _NO_VALUE = re.compile(
     rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
 )
+_HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
+_HIDDEN_COLUMN = re.compile(rb'<(?:\w{1,9}:)?col\s[^<>]*?hidden="(?:1|true)"[^<>]*>')
+_SPAN = re.compile(rb'\bm(?:in|ax)="(\d{1,5})"')
+_LAST_COLUMN = 16_384
+_SHEET_ROW = re.compile(rb"<(?:\w{1,9}:)?row(\s[^<>]*)(?<!/)>(.*?)</(?:\w{1,9}:)?row>", re.DOTALL)
+_SHEET_CELL = re.compile(
+    rb'<(?:\w{1,9}:)?c\s[^<>]*?\br="([A-Z]{1,3})\d{1,7}"[^<>]*(?<!/)>(.*?)</(?:\w{1,9}:)?c>',
+    re.DOTALL,
+)
 _FEWEST_CELLS = 5  # that may be empty texts; a guess
 _INDEX = {
     filetypes.XLSX: ("xl/", "workbook.xml", "sheet"),
@@ -115,11 +135,15 @@ _ODF_UNIT = {
 
 
 class Member(NamedTuple):
-    """A sheet or slide; its `content` is empty where it is missing or cut off."""
+    """A sheet or slide; its `content` is empty where it is missing or cut off.
+
+    `path` is that of its member in the container, empty in OpenDocument.
+    """
 
     name: str
     content: bytes
     is_hidden: bool = False
+    path: str = ""
 
 
 def members(source: Source) -> Iterator[Member]:
@@ -142,7 +166,7 @@ def members(source: Source) -> Iterator[Member]:
             content = _read(archive, path).rstrip()
             whole = content if content.endswith((b"sheet>", b"sld>")) else b""
             is_hidden = entry.get("state", "visible") != "visible"
-            yield Member(entry.get("name", str(number)), whole, is_hidden)
+            yield Member(entry.get("name", str(number)), whole, is_hidden, path)
 
 
 def workbook(source: Source) -> Completeness:
@@ -163,9 +187,34 @@ def workbook(source: Source) -> Completeness:
         else:
             cells += values + valueless
             completeness.add(Unit.CELL, Why.NO_VALUE, count=valueless)
+            completeness.add(Unit.CELL, Why.DROPPED, count=_hidden_cells(sheet.content))
     if cells:
         completeness.others[Unit.CELL] = cells
     return completeness
+
+
+def _hidden_cells(sheet: bytes) -> int:
+    """The number of cells with a value in hidden rows and columns, which the reader leaves out."""
+    if b"hidden" not in sheet:
+        return 0
+    columns = {
+        number
+        for column in _HIDDEN_COLUMN.findall(sheet)
+        for first, last in [map(int, _SPAN.findall(column)[:2])]
+        for number in range(first, min(last, _LAST_COLUMN) + 1)
+    }
+    count = 0
+    for row, content in _SHEET_ROW.findall(sheet):
+        is_hidden = _HIDDEN.search(row) is not None
+        for name, cell in _SHEET_CELL.findall(content):
+            is_left_out = is_hidden or column_number(name) in columns
+            count += is_left_out and _VALUE.search(cell) is not None
+    return count
+
+
+def column_number(name: bytes) -> int:
+    """A column's number: 1 for A, 27 for AA."""
+    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, name, 0)
 
 
 def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:

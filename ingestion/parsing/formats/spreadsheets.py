@@ -6,19 +6,21 @@ A sheet is a heading and a table; openpyxl was tried and takes 2 GB on one with 
 from __future__ import annotations
 
 import html
-import io
 import re
 import zipfile
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, word_documents
+from ingestion.parsing.formats import office_counts, word_documents, xlsx_repair
+from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.odf_repair import with_comments
+from ingestion.parsing.formats.office_counts import column_number
+from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.table_regions import tables_in, without_empty
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import ParseLimits
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     import anydoc
 
 
+_SHEETS = re.compile(r"xl/worksheets/.*\.xml")
+_TEXTS = re.compile(r"xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
+_CONTENT = re.compile(r"content\.xml")
 _SHEET_LEVEL = 2
 """As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
 _NAMES_IN = {
@@ -52,18 +57,52 @@ class SheetsParser:
     name = "anydoc-sheets"
 
     def extract(self, source: Source) -> Extraction:
-        document = _open(word_documents.read_checked(source), source)
+        data = word_documents.read_checked(source)
+        # If a member cannot be unpacked, anydoc reports it.
+        with suppress(*UNREADABLE):
+            data = _repaired(data, source.file_type)
+        document = _open(data, source)
         reader = _SheetReader(document, source.limits)
         completeness = office_counts.workbook(source)
-        blocks = _named(office_counts.counted_cells(reader.blocks(), completeness), source)
+        blocks = office_counts.counted_cells(reader.blocks(), completeness)
+        blocks = _commented(with_asides(_named(blocks, source)), source)
         return Extraction(blocks, word_documents.read_metadata(source), completeness=completeness)
 
 
-def _open(data: bytes, source: Source) -> anydoc.Document:
+def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
+    """The workbook without gaps, with raised text and symbols as characters.
+
+    Raises the errors in `zip_safety.UNREADABLE`.
+    """
+    if file_type == filetypes.XLSX:
+        return changed(without_gaps(data), _TEXTS, xlsx_repair.repaired)
+    if file_type == filetypes.ODS:
+        return changed(data, _CONTENT, lambda part: with_comments(part, b"<text:p>%s</text:p>"))
+    return data
+
+
+def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
+    """The blocks, with the comments on the cells of a sheet after it."""
+    comments: dict[str, list[str]] = {}
     if source.file_type == filetypes.XLSX:
-        # If a member cannot be unpacked, anydoc reports it.
-        with suppress(*UNREADABLE):
-            data = without_gaps(data)
+        with zipfile.ZipFile(source.path) as archive:
+            for sheet in office_counts.members(source):
+                if not sheet.is_hidden:
+                    comments[sheet.name] = [*xlsx_repair.comments_on(archive, sheet.path)]
+    name = ""
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            yield from _paragraphs(comments.pop(name, []))
+            name = block.text
+        yield block
+    yield from _paragraphs(comment for each in comments.values() for comment in each)
+
+
+def _paragraphs(texts: Iterable[str]) -> Iterator[Block]:
+    return (Block(BlockKind.PARAGRAPH, text) for text in texts if text)
+
+
+def _open(data: bytes, source: Source) -> anydoc.Document:
     try:
         return word_documents.open_document(data, source.file_type)
     except ParseLimitExceeded as error:
@@ -124,36 +163,23 @@ def without_gaps(data: bytes) -> bytes:
     the last corner of a sheet would take 17 billion positions. The container must have passed
     `check_archive`; raises the errors in `zip_safety.UNREADABLE`.
     """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        closed = {
-            name: sheet
-            for name in archive.namelist()
-            if name.startswith("xl/worksheets/") and name.endswith(".xml")
-            if (sheet := _closed_up(archive.read(name))) is not None
-        }
-        if not closed:
-            return data
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
-            for name in archive.namelist():
-                copy.writestr(name, closed.get(name) or archive.read(name))
-    return out.getvalue()
+    return changed(data, _SHEETS, _closed_up)
 
 
-def _closed_up(sheet: bytes) -> bytes | None:
-    """The sheet without gaps; None if it is not sparse."""
+def _closed_up(sheet: bytes) -> bytes:
+    """The sheet without gaps, if it is sparse."""
     rows, columns, cells = _used(sheet)
-    positions = max(rows, default=0) * max(map(_number, columns), default=0)
+    positions = max(rows, default=0) * max(map(column_number, columns), default=0)
     if positions <= max(_DENSE_POSITIONS, _SPARSE_FACTOR * cells):
-        return None
+        return sheet
     sheet = _EMPTY_CELL.sub(b"", _REFERENCES.sub(b"", sheet))
     rows, columns, _ = _used(sheet)
     in_order = sorted(rows)
     row_of = _renumbered(in_order)
-    column_of = _renumbered(sorted(map(_number, columns)))
+    column_of = _renumbered(sorted(map(column_number, columns)))
 
     def moved_cell(match: re.Match[bytes]) -> bytes:
-        column = _letters(column_of[_number(match["column"])])
+        column = _letters(column_of[column_number(match["column"])])
         place = b"%s%d" % (column, row_of[int(match["row"])])
         return b'<c %sr="%s"' % (match["before"], place)
 
@@ -180,11 +206,6 @@ def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
     """The used rows and columns, and the number of cells."""
     cells = [(int(match["row"]), match["column"]) for match in _CELL.finditer(sheet)]
     return {row for row, _ in cells}, {column for _, column in cells}, len(cells)
-
-
-def _number(column: bytes) -> int:
-    """A column's number: 1 for A, 27 for AA."""
-    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, column, 0)
 
 
 def _letters(number: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
-from ingestion.parsing.formats import docx_repair, rtf_repair
+from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.docx_chunks import with_chunks
 from ingestion.parsing.formats.docx_definition_lists import (
@@ -28,6 +28,7 @@ from ingestion.parsing.formats.docx_definition_lists import (
 from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
+from ingestion.parsing.formats.ooxml import copied
 from ingestion.parsing.formats.tabular import spread
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
@@ -57,7 +58,10 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _OLDER = {filetypes.DOCX: ".doc", filetypes.XLSX: ".xls", filetypes.PPTX: ".ppt"}
 
 _LATEX_CHARACTER = re.compile(r"\\(?:char`)?([\^~_%&#$])")
-_REPAIRED_PARTS = {filetypes.DOCX: docx_repair.repaired_parts}
+_REPAIRED_PARTS = {
+    filetypes.DOCX: docx_repair.repaired_parts,
+    filetypes.ODT: odf_repair.repaired_parts,
+}
 
 
 class OfficeParser:
@@ -255,19 +259,9 @@ def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
         return rtf_repair.repaired(data)
     if repaired_parts := _REPAIRED_PARTS.get(file_type):
         # If a member cannot be unpacked, anydoc reports it or reads the others.
-        with suppress(*UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _copy(archive, repaired_parts(archive))
+        with suppress(KeyError, *UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return copied(archive, repaired_parts(archive))
     return data
-
-
-def _copy(archive: zipfile.ZipFile, changed: Mapping[str, bytes]) -> bytes:
-    """The container with these members changed, and without pictures."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
-        for name in archive.namelist():
-            if not name.startswith(("word/media/", "Pictures/")):
-                copy.writestr(name, changed.get(name) or archive.read(name))
-    return out.getvalue()
 
 
 PARSER = OfficeParser()

@@ -95,6 +95,11 @@ def workbooks() -> Iterator[File]:
         yield "formula.xlsx", formula, {(Unit.CELL, Why.NO_VALUE): 1}
         hidden = changed(book, sheet, r'<row r="1(\d)"', r'<row r="1\1" hidden="1"')
         yield "filtered.xlsx", hidden, {(Unit.CELL, Why.DROPPED): 20}
+        row = changed(book, sheet, '<row r="3"', '<row r="3" hidden="1"')
+        yield "row.xlsx", row, {(Unit.CELL, Why.DROPPED): 2}
+        column = '<cols><col min="3" max="3" hidden="1"/></cols><sheetData>'
+        column = changed(book, sheet, "<sheetData>", column)
+        yield "column.xlsx", column, {(Unit.CELL, Why.DROPPED): 2}
     hidden = changed(book, "xl/workbook.xml", 'name="Two"', 'name="Two" state="hidden"')
     yield "hidden.xlsx", hidden, WHOLE
     embedded = make_zip({**members(book), "xl/embeddings/oleObject1.bin": b"x"})

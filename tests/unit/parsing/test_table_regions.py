@@ -7,7 +7,7 @@ import pytest
 from ingestion.domain import Block
 from ingestion.parsing.formats.header_rows import with_one_header
 from ingestion.parsing.formats.table_regions import tables_in
-from tests.samples.sheets_and_slides import make_xlsx
+from tests.samples.spreadsheets import make_xlsx
 
 from .conftest import Parse
 from .shorthand import h, p, table

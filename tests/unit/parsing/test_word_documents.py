@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.samples.word_documents import make_word, paragraph, run, section
+from tests.samples.word_documents import make_word, make_writer, paragraph, run, section
 
 from .conftest import Parse
 from .shorthand import h, p, table
@@ -243,3 +243,33 @@ FONTS = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f3\fnil\fcharset2{\*\pa
 def test_rtf_reads_as_word_shows_it(parse: Parse, source: bytes, texts: list[str]) -> None:
     blocks = parse(FONTS + source + b"\\par}", "a.rtf").blocks
     assert [" ".join(block.text.split()) for block in blocks] == texts
+
+
+def test_odt_reads_as_writer_shows_it(parse: Parse) -> None:
+    def span(style: str, text: str) -> str:
+        return f'<text:span text:style-name="{style}">{text}</text:span>'
+
+    reading = "<text:ruby-text>とうきょう</text:ruby-text>"
+    comment = (
+        "<office:annotation><dc:creator>Ada</dc:creator><dc:date>2026-05-01</dc:date>"
+        "<text:p>too</text:p><text:p>low</text:p></office:annotation>"
+    )
+    document = parse(
+        make_writer(
+            f"<text:p>bearing{span('Up', '3')} 10{span('Up', '-6')} CO{span('Down', '2')}</text:p>"
+            f"<text:p><text:ruby><text:ruby-base>東京</text:ruby-base>{reading}</text:ruby>本社"
+            f"{comment}です</text:p>",
+            "<style:header><text:p>KD-1 <text:page-number>3</text:page-number></text:p>"
+            "</style:header><style:header-left><text:p>KD-1</text:p></style:header-left>"
+            '<style:header-first style:display="false"><text:p>Off</text:p></style:header-first>'
+            "<style:footer><text:p>Seite <text:page-number>3</text:page-number> von "
+            "<text:page-count/></text:p></style:footer>"
+            "<style:footer-left><text:p>IBAN</text:p></style:footer-left>",
+        ),
+        "a.odt",
+    )
+    texts = [block.text.strip() for block in document.blocks]
+    assert texts == [
+        "KD-1", "bearing³ 10⁻⁶ CO₂", "東京本社です", "とうきょう", "Ada: too low", "IBAN",
+    ]  # fmt: skip
+    assert not document.completeness.missing
