@@ -29,6 +29,7 @@ from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 
 _BODY = "word/document.xml"
+_COMMENTS = "word/comments.xml"
 _NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 _BODY_START = re.compile(rb"<\w+:body(?:\s[^<>]*)?>")
 _BODY_END = re.compile(rb"</\w+:body>")
@@ -75,7 +76,7 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
         styles_of(archive),
         _script_styles(read_member(archive, "word/styles.xml")),
     )
-    comments = dict(_comments(read_member(archive, "word/comments.xml")))
+    comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
     parts: dict[str, bytes] = {}
     for name in names.intersection((_BODY, *_NOTES)):
         with suppress(*UNREADABLE):

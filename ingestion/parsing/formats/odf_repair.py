@@ -51,10 +51,10 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
 
     Raises KeyError without a content, and the errors in `zip_safety.UNREADABLE`.
     """
-    content = with_comments(archive.read(CONTENT))
+    content = archive.read(CONTENT)
     styles = archive.read(_STYLES) if _STYLES in archive.namelist() else b""
     raising = _raising(styles) | _raising(content)
-    content = _repaired(content, raising)
+    content = with_comments(_repaired(content, raising))
     headers, footers = margin_parts(styles)
     top, bottom = (_repaired(b"".join(parts), raising) for parts in (headers, footers))
     content = _BODY_START.sub(lambda match: match[0] + top, content, count=1)

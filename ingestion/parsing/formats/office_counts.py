@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
@@ -36,6 +37,8 @@ _TEXTS = re.compile(
 )
 _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
 _EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.")
+_FIB_BYTES, _FIB_COUNTS = 0x60, (0x54, 0x5C)
+_BARE_HEADERS = 60  # characters; a guess
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
 
@@ -54,6 +57,8 @@ def container(source: Source) -> Completeness:
     formats yield an empty result.
     """
     completeness = Completeness()
+    if source.file_type == filetypes.DOC:
+        completeness.add(Unit.CHARACTER, Why.DROPPED, count=_unread_of_doc(source.path))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
@@ -81,6 +86,23 @@ def _margin_texts(archive: zipfile.ZipFile, source: Source) -> list[bytes]:
         parts = odf_repair.margin_parts(_read(archive, "styles.xml"))
         return [_TAG.sub(b"", b"".join(chain(*parts)))]
     return []
+
+
+def _unread_of_doc(path: Path) -> int:
+    """The number of characters in the headers, footers and comments of a DOC, which are not read.
+
+    As its file information block counts them ([MS-DOC] 2.5.4); 0 if that is unreadable. Of headers
+    the first characters are separators of notes and the codes of a page number.
+    """
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as container:
+            block = container.openstream("WordDocument").read(_FIB_BYTES)
+    except (OSError, olefile.OleFileError):
+        return 0
+    headers, comments = (int.from_bytes(block[at : at + 4], "little") for at in _FIB_COUNTS)
+    return (headers if headers > _BARE_HEADERS else 0) + comments
 
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:

@@ -138,7 +138,8 @@ def test_page_numbers_are_no_text(parse: Parse) -> None:
 
 def test_comments_follow_what_they_are_on(parse: Parse) -> None:
     comments = (
-        f'<w:comment w:id="0" w:author="Ada Lund">{paragraph("Too low?")}</w:comment>'
+        '<w:comment w:id="0" w:author="Ada Lund">'
+        f"{paragraph('Too low: m', run('2', RAISED))}</w:comment>"
         '<w:comment w:id="1" w:author="Ben">'
         f"{paragraph('Ben: fine')}{paragraph('so far')}</w:comment>"
     )
@@ -149,7 +150,7 @@ def test_comments_follow_what_they_are_on(parse: Parse) -> None:
     document = parse(make_word(body, {"comments.xml": comments}), "a.docx")
     assert document.blocks == (
         table(("Deposit", "900 euro"), header=False),
-        p("Ada Lund: Too low?"),
+        p("Ada Lund: Too low: m²"),
         p("Due in May."),
         p("Ben: fine so far"),
     )
