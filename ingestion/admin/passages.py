@@ -22,6 +22,7 @@ from ingestion.documents.hand_edit_transfer import parsed_text
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, Document
 from ingestion.models.versions import MAX_QUESTION_CHARS
+from ingestion.parsing.page_pictures import is_deck
 
 PER_PAGE = 50
 MAX_TEXT = 100_000
@@ -76,6 +77,10 @@ class PassageForm(forms.Form):
         return services.Wish(cleaned["text"], cleaned["disabled"], questions, cleaned["note"])
 
 
+def _is_deck(document: Document) -> bool:
+    return document.current is not None and is_deck(document.current.media_type)
+
+
 class PassagePages(OwnPages[Document]):
     """A mixin for the documents' ModelAdmin: the pages of a document's passages."""
 
@@ -89,6 +94,7 @@ class PassagePages(OwnPages[Document]):
         title = gettext("Passages of “%(title)s”") % {"title": document.title}
         context = {
             "document": document,
+            "is_deck": _is_deck(document),
             "page": page,
             "edited": bool(edited),
             "homeless": document.edits.filter(state="homeless").count(),
@@ -108,6 +114,7 @@ class PassagePages(OwnPages[Document]):
         context = {
             "media": self.media + forms.Media(js=(script,)),
             "document": document,
+            "is_deck": _is_deck(document),
             "form": form,
             "chunk": passage,
             "original": parsed_text(passage),

@@ -23,14 +23,20 @@ SUBSECTION_FILL = 0.5  # a fuller passage is closed as soon as a subsection begi
 
 
 def chunk_blocks(
-    blocks: Iterable[Block], options: ChunkingOptions, tokenizer: Tokenizer, *, title: str = ""
+    blocks: Iterable[Block],
+    options: ChunkingOptions,
+    tokenizer: Tokenizer,
+    *,
+    title: str = "",
+    by_page: bool = False,
 ) -> Iterator[ChunkDraft]:
     """Yield the document's chunks in reading order, ordinals from 0; none for an empty document.
 
+    `by_page`: no chunk has text of two pages, as of slides.
     Lazy: reads blocks on demand and holds little more than one chunk in memory.
     """
     limits = TextLimits(title, options, tokenizer)
-    units = UnitReader(options, tokenizer, limits).units(blocks)
+    units = UnitReader(options, tokenizer, limits).units(blocks, by_page=by_page)
     passages = _join_tiny(_Packer(options, limits).passages(units), options, limits)
     ordinal = 0
     for passage in passages:

@@ -92,10 +92,16 @@ class UnitReader:
         self._last: Block | None = None
         self._number = 0
 
-    def units(self, blocks: Iterable[Block]) -> Iterator[Unit]:
-        """Yield the units of all blocks. Headings are deferred until their content follows."""
+    def units(self, blocks: Iterable[Block], *, by_page: bool = False) -> Iterator[Unit]:
+        """Yield the units of all blocks. Headings are deferred until their content follows.
+
+        `by_page`: nothing joins the units of two pages.
+        """
+        page: int | None = None
         for self._number, block in enumerate(blocks):
             cursor = 0
+            if by_page and block.page != page:
+                self._gap, page = None, block.page
             self._enter(block)
             for piece in self._pieces(block):
                 self._grow_gap(block.text[cursor : piece.start])

@@ -33,7 +33,7 @@ from ingestion.documents import (
 )
 from ingestion.documents.hand_edit_transfer import identifiers
 from ingestion.documents.picture_cache import ocr_of_settings
-from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
+from ingestion.domain import ChunkDraft, ParsedDocument, Unit, extracted_text
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -223,7 +223,13 @@ def _set_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> activa
     patterns = hand_edit_transfer.patterns()
     with lease.writing():
         version.chunks.all().delete()
-    drafts = chunk_blocks(parsed.blocks, options, embedder.tokenizer, title=version.title)
+    drafts = chunk_blocks(
+        parsed.blocks,
+        options,
+        embedder.tokenizer,
+        title=version.title,
+        by_page=parsed.completeness.unit is Unit.SLIDE,
+    )
     for batch in _batches(drafts, CHUNK_BATCH):
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)

@@ -26,7 +26,7 @@ _TOKENIZER = EstimatedTokenizer()
 # What a passage has of the first of its pieces.
 _OF_FIRST = (
     "document", "document_id", "version", "ordinal", "title", "page", "collection_id", "collection",
-    "language", "start", "completeness",
+    "language", "start", "media_type", "completeness",
 )  # fmt: skip
 
 

@@ -83,6 +83,7 @@ class SourceText:
     start: int
     end: int
     text: str
+    media_type: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

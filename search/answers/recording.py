@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -191,6 +191,7 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 def with_sources(viewer: Viewer) -> QuerySet[Answer]:
     """The stored answers with everything that `for_reader` needs; two queries."""
     sources = AnswerSource.objects.select_related("document__collection").order_by("number")
+    sources = sources.annotate(media_type=F("version__media_type"))
     answers = Answer.objects.with_readable_sources(viewer).select_related("thread")
     return answers.prefetch_related(Prefetch("sources", queryset=sources))
 
@@ -259,6 +260,7 @@ def _context(row: Answer) -> Context:
     sources = row.sources.all()
     if not hasattr(row, "_prefetched_objects_cache"):
         sources = sources.select_related("document__collection")
+        sources = sources.annotate(media_type=F("version__media_type"))
     passages = tuple(
         Passage(
             number=source.number,
@@ -269,6 +271,7 @@ def _context(row: Answer) -> Context:
             heading_path=tuple(source.heading_path),
             collection_id=source.document.readers_id,
             collection=source.document.collection.name,
+            media_type=getattr(source, "media_type", "") or "",
             **{name: getattr(source, name) for name in _OF_PASSAGES},
         )
         for source in sources

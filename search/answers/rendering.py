@@ -19,6 +19,7 @@ from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
 from ingestion.documents.currency import label
+from ingestion.documents.page_labels import page_label
 from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
 
@@ -101,10 +102,12 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
         lines += ["", gettext("Sources:"), ""]
     for passage in answered.cited_passages:
         title = plain_line(passage.title)
-        page = gettext(", page %(page)d") % {"page": passage.page} if passage.page else ""
+        page = page_label(passage.page, passage.media_type)
         url = address(passage_url(passage))
         stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
-        lines.append(f"- \\[{passage.number}\\] [{title}]({url}){page}{stale}")
+        lines.append(
+            f"- \\[{passage.number}\\] [{title}]({url}){f', {page}' if page else ''}{stale}"
+        )
     return "\n".join(lines) + "\n"
 
 

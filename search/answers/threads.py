@@ -21,6 +21,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.documents.currency import label
+from ingestion.documents.page_labels import page_label
 from ingestion.models.collections import Viewer
 from search.answers import recording
 from search.answers.as_json import answer_data, passage_url
@@ -120,8 +121,8 @@ def _as_markdown(answer: Answered, row: Answer, base: str) -> Iterator[str]:
 
 def _source(passage: Passage, link: str) -> str:
     place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
-    if passage.page is not None:
-        place.append(gettext("page %(page)s") % {"page": passage.page})
+    if page := page_label(passage.page, passage.media_type):
+        place.append(page)
     stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
     return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){stale}"
 

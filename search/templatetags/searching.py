@@ -15,7 +15,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.documents import progress
+from ingestion.documents import page_labels, progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
@@ -31,6 +31,7 @@ from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.judging import GRADES
 
 register = template.Library()
+register.filter("page_label", page_labels.page_label)
 for label in (rule_text, tier_reason, reason):
     register.filter(label)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -204,6 +205,27 @@ def test_list_items_stay_whole() -> None:
     chunks = cut(*items)
     assert [chunk.text.count("I") for chunk in chunks] == [4, 4, 4]  # two sentences an item
     assert {chunk.kind for chunk in chunks} == {BlockKind.LIST_ITEM}
+
+
+def test_no_chunk_has_text_of_two_slides() -> None:
+    def slide(block: Block, page: int) -> Block:
+        return replace(block, page=page)
+
+    blocks = [
+        slide(heading("Deck", 1), 1),
+        slide(heading("Agenda"), 2), prose(10, "a", page=2),
+        prose(10, "b", page=3),
+        slide(heading("Only a title"), 4),
+        slide(heading("End"), 5), prose(70, "e", page=5),
+    ]  # fmt: skip
+    chunks = list(chunk_blocks(blocks, SMALL, Words(), by_page=True))
+    assert [chunk.page for chunk in chunks] == [1, 2, 3, 4, *[5] * (len(chunks) - 4)]
+    texts = [chunk.text.split()[0] for chunk in chunks[:5]]
+    assert texts == ["Deck", "Agenda", "B", "Only", "End"]
+    assert [chunk.heading_path for chunk in chunks[2:4]] == [
+        ("Deck", "Agenda"), ("Deck", "Only a title"),
+    ]  # fmt: skip
+    assert len(list(chunk_blocks(blocks, SMALL, Words()))) < len(chunks)
 
 
 def test_a_chunk_has_the_page_it_starts_on() -> None:

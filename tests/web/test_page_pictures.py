@@ -237,6 +237,17 @@ def test_slides_are_pictures_with_the_passage_marked(
     assert b"<rect" in client.get(pictured(document, 1) + "mark/0/").content
 
 
+def test_slides_are_not_called_pages(client: Client) -> None:
+    deck = slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
+    document = make_document(make_collection(), deck, file_name="beam.pptx")
+    assert document.current is not None
+    assert [chunk.page for chunk in document.current.chunks.order_by("ordinal")] == [1, 2]
+    for address, query in ((document.get_absolute_url(), {"view": "text"}), ("/", {"q": "iron"})):
+        html = client.get(address, query).content.decode()
+        assert "slide 2" in html
+        assert "page 2" not in html
+
+
 @recognising
 @pytest.mark.parametrize("name", ["scan.png", "scan.pdf"])
 def test_the_passage_is_marked_on_a_scan(

@@ -7,7 +7,6 @@ out again.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,10 +45,10 @@ _HANGING = re.compile(
 )
 
 
-def styles_of(docx: bytes) -> dict[bytes, str]:
+def styles_of(archive: zipfile.ZipFile) -> dict[bytes, str]:
     """The marks of the paragraph styles for definition lists and titles, by the styles' ids."""
     marks: dict[bytes, str] = {}
-    with suppress(KeyError, *UNREADABLE), zipfile.ZipFile(io.BytesIO(docx)) as archive:
+    with suppress(KeyError, *UNREADABLE):
         for _, attributes, name in _STYLE.findall(archive.read("word/styles.xml")):
             mark = _NAMES.get(name.decode("utf-8", "replace").casefold())
             identifier = _STYLE_ID.search(attributes)

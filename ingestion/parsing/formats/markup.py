@@ -14,7 +14,9 @@ from typing import Any
 
 from ingestion import currency_dates as currency
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
+from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.html_ruby import with_marked_readings
 from ingestion.parsing.formats.pandoc_tree import (
     TreeReader,
     metadata_text,
@@ -155,7 +157,9 @@ class HtmlParser:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
+        text = with_marked_readings(text)
         result = extraction(read_tree(text, "html", source.limits), TreeReader())
+        result.blocks = with_asides(result.blocks)
         return result.cut_off(is_cut_off)
 
 

@@ -9,10 +9,14 @@ import html
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
 from ingestion.files import filetypes
+from ingestion.parsing.formats import docx_repair, odf_repair
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
 from ingestion.parsing.formats.zip_safety import UNREADABLE
@@ -28,11 +32,13 @@ _ASIDE = re.compile(
 )
 _RUN = re.compile(rb"<\w{1,9}:t(?:\s[^<>]*)?>([^<]*)<")
 _TEXTS = re.compile(
-    r"word/(?:document|footnotes|endnotes)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
+    r"word/(?:document|footnotes|endnotes|comments)\.xml|(?:word|ppt)/diagrams/data\d*\.xml"
     r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
 )
 _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
-_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|word/afchunk")
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.")
+_FIB_BYTES, _FIB_COUNTS = 0x60, (0x54, 0x5C)
+_BARE_HEADERS = 60  # characters; a guess
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
 
@@ -51,6 +57,8 @@ def container(source: Source) -> Completeness:
     formats yield an empty result.
     """
     completeness = Completeness()
+    if source.file_type == filetypes.DOC:
+        completeness.add(Unit.CHARACTER, Why.DROPPED, count=_unread_of_doc(source.path))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
@@ -64,9 +72,37 @@ def container(source: Source) -> Completeness:
         for name in filter(_TEXTS.fullmatch, names):
             texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
             completeness.found += sum(map(_visible, texts))
+        completeness.found += sum(map(_visible, _margin_texts(archive, source)))
         if body := _ODF_BODY.search(_read(archive, "content.xml")):
             completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
     return completeness
+
+
+def _margin_texts(archive: zipfile.ZipFile, source: Source) -> list[bytes]:
+    """The texts in the headers and footers that are read."""
+    if source.file_type == filetypes.DOCX:
+        return _RUN.findall(b"".join(chain(*docx_repair.margin_parts(archive))))
+    if source.file_type == filetypes.ODT:
+        parts = odf_repair.margin_parts(_read(archive, "styles.xml"))
+        return [_TAG.sub(b"", b"".join(chain(*parts)))]
+    return []
+
+
+def _unread_of_doc(path: Path) -> int:
+    """The number of characters in the headers, footers and comments of a DOC, which are not read.
+
+    As its file information block counts them ([MS-DOC] 2.5.4); 0 if that is unreadable. Of headers
+    the first characters are separators of notes and the codes of a page number.
+    """
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as container:
+            block = container.openstream("WordDocument").read(_FIB_BYTES)
+    except (OSError, olefile.OleFileError):
+        return 0
+    headers, comments = (int.from_bytes(block[at : at + 4], "little") for at in _FIB_COUNTS)
+    return (headers if headers > _BARE_HEADERS else 0) + comments
 
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
@@ -100,6 +136,15 @@ _VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
 _NO_VALUE = re.compile(
     rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
 )
+_HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
+_HIDDEN_COLUMN = re.compile(rb'<(?:\w{1,9}:)?col\s[^<>]*?hidden="(?:1|true)"[^<>]*>')
+_SPAN = re.compile(rb'\bm(?:in|ax)="(\d{1,5})"')
+_LAST_COLUMN = 16_384
+_SHEET_ROW = re.compile(rb"<(?:\w{1,9}:)?row(\s[^<>]*)(?<!/)>(.*?)</(?:\w{1,9}:)?row>", re.DOTALL)
+_SHEET_CELL = re.compile(
+    rb'<(?:\w{1,9}:)?c\s[^<>]*?\br="([A-Z]{1,3})\d{1,7}"[^<>]*(?<!/)>(.*?)</(?:\w{1,9}:)?c>',
+    re.DOTALL,
+)
 _FEWEST_CELLS = 5  # that may be empty texts; a guess
 _INDEX = {
     filetypes.XLSX: ("xl/", "workbook.xml", "sheet"),
@@ -112,11 +157,15 @@ _ODF_UNIT = {
 
 
 class Member(NamedTuple):
-    """A sheet or slide; its `content` is empty where it is missing or cut off."""
+    """A sheet or slide; its `content` is empty where it is missing or cut off.
+
+    `path` is that of its member in the container, empty in OpenDocument.
+    """
 
     name: str
     content: bytes
     is_hidden: bool = False
+    path: str = ""
 
 
 def members(source: Source) -> Iterator[Member]:
@@ -139,7 +188,7 @@ def members(source: Source) -> Iterator[Member]:
             content = _read(archive, path).rstrip()
             whole = content if content.endswith((b"sheet>", b"sld>")) else b""
             is_hidden = entry.get("state", "visible") != "visible"
-            yield Member(entry.get("name", str(number)), whole, is_hidden)
+            yield Member(entry.get("name", str(number)), whole, is_hidden, path)
 
 
 def workbook(source: Source) -> Completeness:
@@ -160,9 +209,34 @@ def workbook(source: Source) -> Completeness:
         else:
             cells += values + valueless
             completeness.add(Unit.CELL, Why.NO_VALUE, count=valueless)
+            completeness.add(Unit.CELL, Why.DROPPED, count=_hidden_cells(sheet.content))
     if cells:
         completeness.others[Unit.CELL] = cells
     return completeness
+
+
+def _hidden_cells(sheet: bytes) -> int:
+    """The number of cells with a value in hidden rows and columns, which the reader leaves out."""
+    if b"hidden" not in sheet:
+        return 0
+    columns = {
+        number
+        for column in _HIDDEN_COLUMN.findall(sheet)
+        for first, last in [map(int, _SPAN.findall(column)[:2])]
+        for number in range(first, min(last, _LAST_COLUMN) + 1)
+    }
+    count = 0
+    for row, content in _SHEET_ROW.findall(sheet):
+        is_hidden = _HIDDEN.search(row) is not None
+        for name, cell in _SHEET_CELL.findall(content):
+            is_left_out = is_hidden or column_number(name) in columns
+            count += is_left_out and _VALUE.search(cell) is not None
+    return count
+
+
+def column_number(name: bytes) -> int:
+    """A column's number: 1 for A, 27 for AA."""
+    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, name, 0)
 
 
 def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:

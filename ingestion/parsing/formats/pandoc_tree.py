@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.raised_text import SUBSCRIPTS, SUPERSCRIPTS
 from ingestion.parsing.formats.tabular import spread
 
 Node = dict[str, Any]
@@ -20,8 +21,6 @@ _TAG = re.compile(
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
 _MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
-_SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
-_SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 
 
 def metadata_text(value: Node | None) -> str:
@@ -210,9 +209,9 @@ class TreeReader:
         if kind in ("Emph", "Strong", "Strikeout", "SmallCaps", "Underline"):
             return self.text(content)
         if kind == "Superscript":
-            return self.text(content).translate(_SUPERSCRIPTS)
+            return self.text(content).translate(SUPERSCRIPTS)
         if kind == "Subscript":
-            return self.text(content).translate(_SUBSCRIPTS)
+            return self.text(content).translate(SUBSCRIPTS)
         if kind in ("Span", "Cite", "Quoted"):
             text = self.text(content[1])
             if kind != "Quoted":

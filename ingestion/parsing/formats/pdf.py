@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
+from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pdf_counts import note_pages
@@ -41,7 +42,6 @@ from ingestion.parsing.formats.pdf_metadata import (
 from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
 from ingestion.parsing.formats.pdf_words import WordReader
-from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr
 from ingestion.parsing.protocol import Extraction, ScannedPages, Source

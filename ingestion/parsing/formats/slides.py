@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, word_documents
+from ingestion.parsing.formats import office_counts, pptx_repair, word_documents
+from ingestion.parsing.formats.asides import comment_mark, with_asides
+from ingestion.parsing.formats.odf_repair import with_comments
+from ingestion.parsing.formats.ooxml import escaped
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -27,17 +30,19 @@ if TYPE_CHECKING:
 # U+E000 is for private use and does not occur in ordinary text.
 _MARK = "\ue000steelyard-slide\ue000"
 _PPTX_MARK = (
-    '<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
-    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
-    '<p:nvSpPr><p:cNvPr id="0" name=""/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
-    f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{_MARK}</a:t></a:r></a:p></p:txBody></p:sp>"
-).encode()
+    b'<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    b'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    b'<p:nvSpPr><p:cNvPr id="0" name=""/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    b"<p:txBody><a:bodyPr/><a:p><a:r><a:t>%s</a:t></a:r></a:p></p:txBody></p:sp>"
+)
 # A separate page, because anydoc moves a page's title before its other shapes.
+_ODP_TEXT = b"<draw:frame><draw:text-box><text:p>%s</text:p></draw:text-box></draw:frame>"
 _ODP_MARK = (
-    '<draw:page xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
-    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><draw:frame><draw:text-box>'
-    f"<text:p>{_MARK}</text:p></draw:text-box></draw:frame></draw:page>"
-).encode()
+    b'<draw:page xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+    b'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">'
+    + _ODP_TEXT % _MARK.encode()
+    + b"</draw:page>"
+)
 _PPTX_SLIDE = re.compile(r"ppt/slides/[^/]+\.xml")
 _PPTX_SHAPES = re.compile(rb"<p:grpSpPr\s*/>|</p:grpSpPr>")
 _ODP_PAGE = re.compile(rb"(?=<draw:page[\s>/])")
@@ -46,7 +51,7 @@ _NO_TITLE = re.compile(r"(?=.*PowerPoint).{1,40}", re.IGNORECASE)
 
 
 class SlidesParser:
-    """Titles as headings, texts, tables, the data of charts; notes at the end of each slide."""
+    """Titles as headings, texts, tables, the data of charts; each slide's notes and comments."""
 
     name = "anydoc-slides"
 
@@ -81,12 +86,14 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
                 continue
             content = archive.read(name)
             if file_type == filetypes.ODP and name == "content.xml":
-                content = _ODP_PAGE.sub(_ODP_MARK, content)
+                content = _ODP_PAGE.sub(_ODP_MARK, with_comments(content, _ODP_TEXT))
             elif file_type == filetypes.PPTX and _PPTX_SLIDE.fullmatch(name):
                 place = _PPTX_SHAPES.search(content)
                 if place is None:
                     return data
-                content = content[: place.end()] + _PPTX_MARK + content[place.end() :]
+                text = _MARK + "".join(map(comment_mark, pptx_repair.comments_on(archive, name)))
+                rest = pptx_repair.repaired(content[place.end() :])
+                content = content[: place.end()] + _PPTX_MARK % escaped(text) + rest
             marked.writestr(name, content)
     return out.getvalue()
 
@@ -94,11 +101,16 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
 def _slides(blocks: Iterable[Block]) -> list[list[Block]]:
     """The blocks before the first mark (all of them without marks), then those of each slide."""
     slides: list[list[Block]] = [[]]
+    comments: list[Block] = []  # on the slide, after its notes
     for block in blocks:
-        if block.text == _MARK:
+        first, *asides = with_asides([block])
+        if first.text == _MARK:
+            slides[-1] += comments
             slides.append([])
+            comments = asides
         else:
-            slides[-1].append(block)
+            slides[-1] += [one for one in (first, *asides) if one.text]
+    slides[-1] += comments
     return slides
 
 

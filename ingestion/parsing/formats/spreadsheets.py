@@ -6,20 +6,22 @@ A sheet is a heading and a table; openpyxl was tried and takes 2 GB on one with 
 from __future__ import annotations
 
 import html
-import io
 import re
 import zipfile
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, word_documents
-from ingestion.parsing.formats.tabular import has_header_row, lone_cell
+from ingestion.parsing.formats import office_counts, word_documents, xlsx_repair
+from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.odf_repair import with_comments
+from ingestion.parsing.formats.office_counts import column_number
+from ingestion.parsing.formats.ooxml import changed
+from ingestion.parsing.formats.table_regions import tables_in, without_empty
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
     import anydoc
 
 
-Grid = list[list[str]]
-
+_SHEETS = re.compile(r"xl/worksheets/.*\.xml")
+_TEXTS = re.compile(r"xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
+_CONTENT = re.compile(r"content\.xml")
 _SHEET_LEVEL = 2
 """As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
 _NAMES_IN = {
@@ -45,29 +48,61 @@ _REFERENCES = re.compile(rb"<dimension\s[^>]*>|<mergeCells\b.*?</mergeCells>", r
 # Guesses: a grid of the first size takes 0.3 s; in larger ones a tenth should be used.
 _DENSE_POSITIONS = 200_000
 _SPARSE_FACTOR = 10
+_LONGEST_GAP = 2  # empty rows or columns part tables
 
 
 class SheetsParser:
-    """Cells as displayed, without empty rows and columns; merged cells fill their first position.
-
-    Rows above the table that hold one cell (a title, a remark) become paragraphs.
-    """
+    """Cells as displayed, in tables; merged cells fill their first position."""
 
     name = "anydoc-sheets"
 
     def extract(self, source: Source) -> Extraction:
-        document = _open(word_documents.read_checked(source), source)
+        data = word_documents.read_checked(source)
+        # If a member cannot be unpacked, anydoc reports it.
+        with suppress(*UNREADABLE):
+            data = _repaired(data, source.file_type)
+        document = _open(data, source)
         reader = _SheetReader(document, source.limits)
         completeness = office_counts.workbook(source)
-        blocks = _named(office_counts.counted_cells(reader.blocks(), completeness), source)
+        blocks = office_counts.counted_cells(reader.blocks(), completeness)
+        blocks = _commented(with_asides(_named(blocks, source)), source)
         return Extraction(blocks, word_documents.read_metadata(source), completeness=completeness)
 
 
-def _open(data: bytes, source: Source) -> anydoc.Document:
+def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
+    """The workbook without gaps, with raised text and symbols as characters.
+
+    Raises the errors in `zip_safety.UNREADABLE`.
+    """
+    if file_type == filetypes.XLSX:
+        return changed(without_gaps(data), _TEXTS, xlsx_repair.repaired)
+    if file_type == filetypes.ODS:
+        return changed(data, _CONTENT, lambda part: with_comments(part, b"<text:p>%s</text:p>"))
+    return data
+
+
+def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
+    """The blocks, with the comments on the cells of a sheet after it."""
+    comments: dict[str, list[str]] = {}
     if source.file_type == filetypes.XLSX:
-        # If a member cannot be unpacked, anydoc reports it.
-        with suppress(*UNREADABLE):
-            data = without_gaps(data)
+        with zipfile.ZipFile(source.path) as archive:
+            for sheet in office_counts.members(source):
+                if not sheet.is_hidden:
+                    comments[sheet.name] = [*xlsx_repair.comments_on(archive, sheet.path)]
+    name = ""
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            yield from _paragraphs(comments.pop(name, []))
+            name = block.text
+        yield block
+    yield from _paragraphs(comment for each in comments.values() for comment in each)
+
+
+def _paragraphs(texts: Iterable[str]) -> Iterator[Block]:
+    return (Block(BlockKind.PARAGRAPH, text) for text in texts if text)
+
+
+def _open(data: bytes, source: Source) -> anydoc.Document:
     try:
         return word_documents.open_document(data, source.file_type)
     except ParseLimitExceeded as error:
@@ -83,32 +118,21 @@ class _SheetReader(word_documents.DocumentReader):
         self._limits = limits
 
     def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
-        texts = (
+        widest = max(map(len, table.grid), default=0)
+        rows = [
             ["" if slot.cell is None else self.cell_text(slot.cell) for slot in row]
+            + [""] * (widest - len(row))
             for row in table.grid
-        )
-        rows = without_empty(list(texts))
-        width = max((len(row) for row in rows), default=0)
-        if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
+        ]
+        full = without_empty(rows)
+        width = max(map(len, full), default=0)
+        if len(full) > self._limits.table_rows or width > self._limits.table_columns:
             raise ParseLimitExceeded(
-                f"A sheet of this workbook has {len(rows):,} rows and {width:,} columns. More "
+                f"A sheet of this workbook has {len(full):,} rows and {width:,} columns. More "
                 f"than {self._limits.table_rows:,} rows or {self._limits.table_columns:,} columns "
                 "cannot be read: split it into several files."
             )
-        first = 0
-        while first < len(rows) and (text := lone_cell(rows[first])):
-            yield Block(BlockKind.PARAGRAPH, text)
-            first += 1
-        body = without_empty(rows[first:])
-        if body:
-            yield Block.table(body, has_header=has_header_row(body))
-
-
-def without_empty(grid: Sequence[Sequence[str]]) -> Grid:
-    """The grid without empty rows and columns, all rows of one width."""
-    rows = [row for row in grid if any(cell.strip() for cell in row)]
-    columns = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
-    return [[row[place] if place < len(row) else "" for place in columns] for row in rows]
+        yield from tables_in(rows)
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
@@ -139,55 +163,49 @@ def without_gaps(data: bytes) -> bytes:
     the last corner of a sheet would take 17 billion positions. The container must have passed
     `check_archive`; raises the errors in `zip_safety.UNREADABLE`.
     """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        closed = {
-            name: sheet
-            for name in archive.namelist()
-            if name.startswith("xl/worksheets/") and name.endswith(".xml")
-            if (sheet := _closed_up(archive.read(name))) is not None
-        }
-        if not closed:
-            return data
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
-            for name in archive.namelist():
-                copy.writestr(name, closed.get(name) or archive.read(name))
-    return out.getvalue()
+    return changed(data, _SHEETS, _closed_up)
 
 
-def _closed_up(sheet: bytes) -> bytes | None:
-    """The sheet without gaps; None if it is not sparse."""
+def _closed_up(sheet: bytes) -> bytes:
+    """The sheet without gaps, if it is sparse."""
     rows, columns, cells = _used(sheet)
-    positions = max(rows, default=0) * max(map(_number, columns), default=0)
+    positions = max(rows, default=0) * max(map(column_number, columns), default=0)
     if positions <= max(_DENSE_POSITIONS, _SPARSE_FACTOR * cells):
-        return None
+        return sheet
     sheet = _EMPTY_CELL.sub(b"", _REFERENCES.sub(b"", sheet))
     rows, columns, _ = _used(sheet)
     in_order = sorted(rows)
-    row_of = {row: number for number, row in enumerate(in_order, 1)}
-    column_of = {
-        name: _letters(number) for number, name in enumerate(sorted(columns, key=_number), 1)
-    }
+    row_of = _renumbered(in_order)
+    column_of = _renumbered(sorted(map(column_number, columns)))
 
     def moved_cell(match: re.Match[bytes]) -> bytes:
-        place = b"%s%d" % (column_of[match["column"]], row_of[int(match["row"])])
+        column = _letters(column_of[column_number(match["column"])])
+        place = b"%s%d" % (column, row_of[int(match["row"])])
         return b'<c %sr="%s"' % (match["before"], place)
 
     def moved_row(match: re.Match[bytes]) -> bytes:
-        return b'%s%d"' % (match[1], bisect_left(in_order, int(match[2])) + 1)
+        place = bisect_left(in_order, int(match[2]))
+        following = in_order[place] if place < len(in_order) else in_order[-1]
+        return b'%s%d"' % (match[1], row_of[following])
 
     return _ROW.sub(moved_row, _CELL.sub(moved_cell, sheet))
+
+
+def _renumbered(used: Sequence[int]) -> dict[int, int]:
+    """New numbers for used rows or columns, with at most _LONGEST_GAP empty ones between them."""
+    numbers: dict[int, int] = {}
+    last = number = 0
+    for each in used:
+        number += min(each - last, _LONGEST_GAP + 1)
+        numbers[each] = number
+        last = each
+    return numbers
 
 
 def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
     """The used rows and columns, and the number of cells."""
     cells = [(int(match["row"]), match["column"]) for match in _CELL.finditer(sheet)]
     return {row for row, _ in cells}, {column for _, column in cells}, len(cells)
-
-
-def _number(column: bytes) -> int:
-    """A column's number: 1 for A, 27 for AA."""
-    return reduce(lambda number, letter: number * 26 + letter - ord("A") + 1, column, 0)
 
 
 def _letters(number: int) -> bytes:

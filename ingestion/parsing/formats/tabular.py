@@ -1,4 +1,4 @@
-"""CSV and TSV -> one table block; header rows and merged cells of all formats with tables."""
+"""CSV and TSV -> tables; merged cells of all formats with tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.table_regions import tables_in
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -19,9 +19,6 @@ Row = list[str]
 
 _SAMPLE_CHARS = 20_000
 _SAMPLE_ROWS = 200
-_NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
-_LONGEST_HEADER = 60
-_YEAR = re.compile(r"(?:19|20)\d\d")
 # Excel's first line with the delimiter, which Excel does not display.
 _STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
 
@@ -30,7 +27,7 @@ MOST_CELLS = 2_000_000
 
 
 class TabularParser:
-    """One table; a title line above it becomes a paragraph."""
+    """Tables, with a header for each; lines of one cell or of a key and a value are paragraphs."""
 
     name = "csv"
 
@@ -41,7 +38,7 @@ class TabularParser:
             rows = _read(text[match.end() :], match[1], source.limits)
         else:
             rows = _read(text, delimiter_of(text, preferred), source.limits)
-        return Extraction(_blocks(rows))
+        return Extraction(tables_in(rows))
 
 
 def delimiter_of(text: str, preferred: str = ",") -> str:
@@ -67,31 +64,6 @@ def delimiter_of(text: str, preferred: str = ",") -> str:
     return best if vote(best)[0] > 0 else preferred
 
 
-def has_header_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns: short distinct labels, none of them a number.
-
-    Years are accepted above figures, and the corner above row names may be empty.
-    """
-    if len(rows) < 2:
-        return False
-    first = [cell.strip() for cell in rows[0]]
-    has_corner = len(first) > 2 and not first[0] and bool("".join(rows[1][:1]).strip())
-    labels = first[1:] if has_corner else first
-    years = _years(first)
-    if len(years) > 1 and not _years(rows[1]):
-        labels = [label for label in labels if label not in years]
-    return (
-        len(first) > 1
-        and all(labels)
-        and len(set(labels)) == len(labels)
-        and all(len(cell) <= _LONGEST_HEADER and not _NUMBER.fullmatch(cell) for cell in labels)
-    )
-
-
-def _years(row: Sequence[str]) -> set[str]:
-    return {cell.strip() for cell in row if _YEAR.fullmatch(cell.strip())}
-
-
 def _rows(text: str, delimiter: str) -> list[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     return [row for row in reader if any(cell.strip() for cell in row)]
@@ -100,11 +72,15 @@ def _rows(text: str, delimiter: str) -> list[Row]:
 def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
     csv.field_size_limit(max(len(text), 1))
     rows: list[Row] = []
+    full = 0
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     for row in reader:
         if not any(cell.strip() for cell in row):
+            # Empty rows part tables; more of them than that say no more.
+            if rows and (rows[-1] or any(rows[-2:])):
+                rows.append([])
             continue
-        if len(rows) == limits.table_rows:
+        if full == limits.table_rows:
             raise ParseLimitExceeded(
                 f"This table has more than {limits.table_rows:,} rows. Split it into several files."
             )
@@ -113,24 +89,8 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
                 f"This table has more than {limits.table_columns:,} columns. Split it up."
             )
         rows.append(row)
+        full += 1
     return rows
-
-
-def _blocks(rows: list[Row]) -> Iterator[Block]:
-    width = max((len(row) for row in rows), default=0)
-    first = 0
-    # "Stanley Cups,," above the header row is the table's title.
-    while width > 1 and first + 1 < len(rows) and lone_cell(rows[first]):
-        yield Block(BlockKind.PARAGRAPH, lone_cell(rows[first]))
-        first += 1
-    table = rows[first:]
-    if table:
-        yield Block.table(table, has_header=has_header_row(table))
-
-
-def lone_cell(row: Row) -> str:
-    """The row's first cell if it is the only non-empty one; else empty."""
-    return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
 
 
 def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
+from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
+from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.docx_chunks import with_chunks
 from ingestion.parsing.formats.docx_definition_lists import (
     RUN_IN,
     TITLE,
     is_run_in,
-    marked,
-    styles_of,
     with_definitions,
 )
+from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
-from ingestion.parsing.formats.tabular import has_header_row, spread
+from ingestion.parsing.formats.ooxml import copied
+from ingestion.parsing.formats.tabular import spread
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -54,22 +57,11 @@ _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _OLE = b"\xd0\xcf\x11\xe0"
 _OLDER = {filetypes.DOCX: ".doc", filetypes.XLSX: ".xls", filetypes.PPTX: ".ppt"}
 
-_PARTS = {
-    filetypes.DOCX: re.compile(r"word/(?:document|footnotes|endnotes)\.xml"),
-    filetypes.ODT: re.compile(r"content\.xml"),
+_LATEX_CHARACTER = re.compile(r"\\(?:char`)?([\^~_%&#$])")
+_REPAIRED_PARTS = {
+    filetypes.DOCX: docx_repair.repaired_parts,
+    filetypes.ODT: odf_repair.repaired_parts,
 }
-# anydoc drops non-breaking hyphens: "AB-123" would become "AB123".
-_HYPHEN = re.compile(rb"<(\w+):noBreakHyphen\s*/>")
-# anydoc inserts comments into the middle of a sentence; Word's comments are left out as well.
-_ANNOTATION = re.compile(
-    rb"<office:annotation\b(?:[^>]*/>|.*?</office:annotation>)|<office:annotation-end\b[^>]*/>",
-    re.DOTALL,
-)
-# Of the code pages that RTF may declare, anydoc knows only those of Windows.
-_RTF_PAGE = re.compile(rb"\{\\rtf\d*[^{}]{0,200}?\\(mac|pca|pc)(?![a-z])")
-_RTF_CODECS = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}
-_RTF_OTHER_PAGE = re.compile(rb"\\ansicpg(?!10000\b|437\b|850\b)\d")
-_RTF_BYTE = re.compile(rb"\\'([89a-fA-F][0-9a-fA-F])")
 
 
 class OfficeParser:
@@ -81,9 +73,10 @@ class OfficeParser:
         data = repaired(read_checked(source), source.file_type)
         document, completeness = open_document(data, source.file_type), container(source)
         reader, metadata = DocumentReader(document), read_metadata(source)
-        blocks = without_contents(counted(with_definitions(reader.blocks()), completeness))
+        blocks = with_asides(with_chunks(reader.blocks(), source, completeness))
+        blocks = counted(with_definitions(blocks), completeness)
         metadata = replace(metadata, title=metadata.title or reader.title())
-        result = Extraction(blocks, metadata, completeness=completeness)
+        result = Extraction(without_contents(blocks), metadata, completeness=completeness)
         return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
 
 
@@ -173,7 +166,7 @@ class DocumentReader:
         elif block.kind == "code_block":
             yield Block(BlockKind.CODE, block.text or "")
         else:
-            text = block.text or self._text(block.content)
+            text = _formula(block.text) if block.text else self._text(block.content)
             text = text if is_run_in(block) else text.replace(RUN_IN, "")
             yield Block(BlockKind.PARAGRAPH, text)
 
@@ -199,9 +192,9 @@ class DocumentReader:
             [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
             for row in origins
         ]
-        rows = spread(texts)
+        rows = list(with_one_header(spread(texts)))
         # A header cell across two columns is one label, not a label and an empty one.
-        labels = [text for text, _, _ in texts[0]]
+        labels = [text for text, _, _ in texts[0]] if len(rows) == len(texts) else rows[0]
         has_header = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
         yield Block.table(rows, has_header=has_header)
 
@@ -209,10 +202,16 @@ class DocumentReader:
         return " ".join(block.text for block in self._all(cell.blocks, 0))
 
     def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
-        return "".join(self._inline(inline) for inline in inlines or ())
+        texts, kind = [], ""
+        for inline in inlines or ():
+            texts += [" " if kind == inline.kind == "math" else "", self._inline(inline)]
+            kind = inline.kind
+        return "".join(texts)
 
     def _inline(self, inline: anydoc.Inline) -> str:
-        if inline.kind in ("text", "math"):
+        if inline.kind == "math":
+            return _formula(inline.text or "")
+        if inline.kind == "text":
             return inline.text or ""
         if inline.kind == "link":
             return self._text(inline.content)
@@ -225,6 +224,11 @@ class DocumentReader:
         if inline.kind == "note_ref" and inline.note_id:
             self._due.append(inline.note_id)
         return ""
+
+
+def _formula(latex: str) -> str:
+    """The formula without the backslashes that only LaTeX needs."""
+    return _LATEX_CHARACTER.sub(r"\1", latex)
 
 
 def read_metadata(source: Source) -> StatedMetadata:
@@ -252,52 +256,12 @@ def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
     A container must have passed `check_archive`.
     """
     if file_type == filetypes.RTF:
-        return _with_unicode(data)
-    if file_type == filetypes.DOCX:
-        styles = styles_of(data)
-        return _rewritten(data, _PARTS[file_type], lambda part: marked(_with_hyphens(part), styles))
-    if file_type == filetypes.ODT:
-        return _rewritten(data, _PARTS[file_type], _without_annotations)
+        return rtf_repair.repaired(data)
+    if repaired_parts := _REPAIRED_PARTS.get(file_type):
+        # If a member cannot be unpacked, anydoc reports it or reads the others.
+        with suppress(KeyError, *UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return copied(archive, repaired_parts(archive))
     return data
-
-
-def _with_hyphens(part: bytes) -> bytes:
-    return _HYPHEN.sub(rb"<\1:t>-</\1:t>", part)
-
-
-def _without_annotations(part: bytes) -> bytes:
-    return _ANNOTATION.sub(b"", part)
-
-
-def _rewritten(data: bytes, parts: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:
-    changed: dict[str, bytes] = {}
-    # If a member cannot be unpacked, anydoc reports it or reads the others.
-    with suppress(*UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for name in filter(parts.fullmatch, archive.namelist()):
-            before = archive.read(name)
-            if (after := change(before)) != before:
-                changed[name] = after
-        if changed:
-            out = io.BytesIO()
-            with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
-                for name in archive.namelist():
-                    copy.writestr(name, changed.get(name) or archive.read(name))
-            return out.getvalue()
-    return data
-
-
-def _with_unicode(data: bytes) -> bytes:
-    """The RTF with bytes of a code page outside Windows rewritten as Unicode escapes."""
-    page = _RTF_PAGE.match(data.lstrip())
-    if page is None or _RTF_OTHER_PAGE.search(data[:400]):
-        return data
-    codec = _RTF_CODECS[page[1]]
-
-    def escaped(match: re.Match[bytes]) -> bytes:
-        number = ord(bytes.fromhex(match[1].decode()).decode(codec, "replace"))
-        return rb"{\uc1\u%d?}" % (number if number < 0x8000 else number - 0x10000)
-
-    return _RTF_BYTE.sub(escaped, data)
 
 
 PARSER = OfficeParser()

@@ -11,9 +11,9 @@ from xml.parsers.expat import errors
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
-from ingestion.parsing.formats.tabular import has_header_row
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source

@@ -17,6 +17,7 @@ from string import Template
 from django.utils.translation import get_language_info
 
 from ingestion.embedding.protocol import encodable
+from ingestion.parsing.page_pictures import is_deck
 from search.answers.domain import AnswerParameters, Context, Passage, Sentence, Verdict
 from search.answers.prompts import RULES
 from search.query import MAX_QUERY_CHARS
@@ -212,7 +213,7 @@ def _passage(passage: Passage) -> str:
     if passage.heading_path:
         header += f", section: {_data(_line(' > '.join(passage.heading_path)))}"
     if passage.page is not None:
-        header += f", page: {passage.page}"
+        header += f", {'slide' if is_deck(passage.media_type) else 'page'}: {passage.page}"
     if passage.currency is not None:
         header += f", not current: {passage.currency.state.value.replace('_', ' ')}"
     # `splitlines` knows every character that some reader takes for the end of a line.

@@ -205,8 +205,9 @@ _SAME = (
     "signature",
 )  # fmt: skip
 _FIELDS = (
-    *_SAME, "pk", "document_id", "version_id", "version__completeness", "heading_path", "sections",
-    "layout", *(f"document__{x}" for x in ("collection__name", "public_id", "title", "language")),
+    *_SAME, "pk", "document_id", "version_id", "version__completeness", "version__media_type",
+    "heading_path", "sections", "layout",
+    *(f"document__{x}" for x in ("collection__name", "public_id", "title", "language")),
 )  # fmt: skip
 
 
@@ -288,6 +289,7 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         heading_path=tuple(row["heading_path"]),
         collection=row["document__collection__name"],
         language=row["document__language"],
+        media_type=row["version__media_type"],
         score=place.hit.score if place else 0.0,
         rank=place.rank if place else 0,
         form=match.form if match else "",

@@ -16,10 +16,14 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
+import pytest
+
 from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import IngestionError
+from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.parsing.child.child import outcome_of
+from ingestion.parsing.formats.office_counts import container
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Source
 from tests.samples import builders, outlook, spreadsheets
@@ -95,6 +99,11 @@ def workbooks() -> Iterator[File]:
         yield "formula.xlsx", formula, {(Unit.CELL, Why.NO_VALUE): 1}
         hidden = changed(book, sheet, r'<row r="1(\d)"', r'<row r="1\1" hidden="1"')
         yield "filtered.xlsx", hidden, {(Unit.CELL, Why.DROPPED): 20}
+        row = changed(book, sheet, '<row r="3"', '<row r="3" hidden="1"')
+        yield "row.xlsx", row, {(Unit.CELL, Why.DROPPED): 2}
+        column = '<cols><col min="3" max="3" hidden="1"/></cols><sheetData>'
+        column = changed(book, sheet, "<sheetData>", column)
+        yield "column.xlsx", column, {(Unit.CELL, Why.DROPPED): 2}
     hidden = changed(book, "xl/workbook.xml", 'name="Two"', 'name="Two" state="hidden"')
     yield "hidden.xlsx", hidden, WHOLE
     embedded = make_zip({**members(book), "xl/embeddings/oleObject1.bin": b"x"})
@@ -232,3 +241,21 @@ def test_every_loss_is_named(tmp_path: Path) -> None:
     assert len(files) >= (200 if ROWS else 100)
     assert not missed
     assert len(false) <= 0.02 * len(files), false
+
+
+@pytest.mark.parametrize(
+    ("headers", "comments", "count"), [(50, 0, 0), (400, 0, 400), (0, 7, 7), (400, 7, 407)]
+)
+def test_headers_and_comments_of_a_doc_are_counted(
+    tmp_path: Path, headers: int, comments: int, count: int
+) -> None:
+    block = bytearray(0x800)
+    block[0x54:0x58], block[0x5C:0x60] = (
+        each.to_bytes(4, "little") for each in (headers, comments)
+    )
+    path = tmp_path / "a.doc"
+    path.write_bytes(outlook.make_ole({"WordDocument": bytes(block)}))
+    gaps = container(Source(path, filetypes.DOC, ParseLimits(), tmp_path)).gaps
+    assert [(gap.unit, gap.why, gap.count) for gap in gaps] == (
+        [(Unit.CHARACTER, Why.DROPPED, count)] if count else []
+    )

@@ -264,3 +264,16 @@ def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
         ("paragraph", "shown.rst and docs/*.rst"),
         ("code", ".. include:: shown.rst\n\n>>> shown"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "ruby",
+    [
+        "<ruby>中村<rp>(</rp><rt>なか<b>むら</b></rt><rp>)</rp></ruby>",
+        "<RUBY class=x>中<rt>なか村<rt>むら</RUBY>".replace("なか村", "なか<rb>村</rb>"),
+        "<ruby><rb>中村</rb><rt>なかむら</rt></ruby>",
+    ],
+)
+def test_words_with_readings_stay_joined(parse: Parse, ruby: str) -> None:
+    document = parse(f"<html><body><p>担当者は{ruby}です。</p></body></html>", "a.html")
+    assert [block.text for block in document.blocks] == ["担当者は中村です。", "なかむら"]

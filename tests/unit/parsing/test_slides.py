@@ -13,6 +13,7 @@ from tests.samples.slides import make_odp, make_pptx
 
 from .conftest import Parse
 from .shorthand import h, p, table
+from .test_completeness import changed, members
 
 DECK = [("Beams", "They carry.", "Say it slowly."), ("", "No title here.", ""), ("Hooks", "", "")]
 DECK_BLOCKS = [
@@ -62,3 +63,46 @@ def test_deck_with_an_unmarked_slide_loses_only_slide_numbers(parse: Parse) -> N
     assert {block.page for block in document.blocks} == {None}
     texts = [block.text for block in document.blocks]
     assert sorted(texts) == sorted(block.text for block in DECK_BLOCKS)
+
+
+def test_raised_text_symbols_and_comments_of_a_slide(parse: Parse) -> None:
+    slide = "ppt/slides/slide1.xml"
+    deck = changed(
+        make_pptx([("Beams", "TEXT", "Say it.")]),
+        slide,
+        "<a:r><a:t>TEXT</a:t></a:r>",
+        '<a:r><a:t>CO</a:t></a:r><a:r><a:rPr baseline="-25000"/><a:t>2</a:t></a:r>'
+        '<a:r><a:rPr lang="en"><a:sym typeface="Wingdings"/></a:rPr><a:t> à 10</a:t></a:r>'
+        '<a:r><a:rPr lang="en" baseline="30000"><a:ln/></a:rPr><a:t>6</a:t></a:r>',
+    )
+    relations = members(deck)["ppt/slides/_rels/slide1.xml.rels"].decode()
+    link = '<Relationship Id="{0}" Type="c" Target="../comments/{0}"/></Relationships>'
+    for name in ("comment1.xml", "modern.xml"):
+        relations = relations.replace("</Relationships>", link.format(name))
+    deck = make_zip(
+        {
+            **members(deck),
+            "ppt/slides/_rels/slide1.xml.rels": relations,
+            "ppt/commentAuthors.xml": '<p:cmAuthor id="1" name="Ada"/>',
+            "ppt/authors.xml": '<p188:author id="{B}" name="Ben"/>',
+            "ppt/comments/comment1.xml": '<p:cmLst><p:cm authorId="1"><p:pos/><p:text>Why?</p:text>'
+            "</p:cm></p:cmLst>",
+            "ppt/comments/modern.xml": '<p188:cmLst><p188:cm id="1" authorId="{B}"><p188:replyLst>'
+            '<p188:reply id="2" authorId="{B}"><p188:txBody><a:p><a:r><a:t>Done</a:t></a:r></a:p>'
+            "</p188:txBody></p188:reply></p188:replyLst><p188:txBody><a:p><a:r><a:t>Fix</a:t></a:r>"
+            "</a:p></p188:txBody></p188:cm></p188:cmLst>",
+        }
+    )
+    blocks = parse(deck, "a.pptx").blocks
+    texts = ["CO₂ 🡪 10⁶", "Say it.", "Ada: Why?", "Ben: Fix", "Ben: Done"]
+    assert blocks == (h(1, "Beams", page=1), *(p(text, page=1) for text in texts))
+
+
+def test_comments_of_an_odp_follow_their_slide(parse: Parse) -> None:
+    note = "<office:annotation><dc:creator>Ada</dc:creator><text:p>low</text:p></office:annotation>"
+    deck = changed(make_odp([("One", "", ""), ("Two", "", "")]), "content.xml", "<draw:page>",
+                   f"<draw:page>{note}")  # fmt: skip
+    deck = changed(deck, "content.xml", "xmlns:office=", 'xmlns:dc="dc" xmlns:office=')
+    assert [(block.text, block.page) for block in parse(deck, "a.odp").blocks] == [
+        ("One", 1), ("Ada: low", 1), ("Two", 2), ("Ada: low", 2),
+    ]  # fmt: skip

@@ -6,11 +6,12 @@ import pytest
 
 from ingestion.domain import BlockKind
 from ingestion.errors import NoText, ParseLimitExceeded
-from tests.samples.builders import TABLE
+from tests.samples.builders import TABLE, make_zip
 from tests.samples.spreadsheets import make_ods, make_xlsx
 
 from .conftest import Parse
 from .shorthand import h, p, table
+from .test_completeness import changed, members
 
 
 def test_xlsx_workbook_is_read(parse: Parse) -> None:
@@ -90,3 +91,59 @@ def test_a_sheet_beyond_the_limits_is_refused(parse: Parse, limit: str) -> None:
 def test_an_empty_workbook_has_no_text(parse: Parse) -> None:
     with pytest.raises(NoText):
         parse(make_xlsx({"Sheet1": {}}), "a.xlsx")
+
+
+RAISED = '<r><rPr><vertAlign val="superscript"/></rPr><t>{}</t></r>'
+
+
+def test_raised_text_and_symbols_of_a_sheet(parse: Parse) -> None:
+    texts = ("<r><t>m</t></r>" + RAISED.format("2"), "<r><t>10</t></r>" + RAISED.format("-6"))
+    symbol = '<r><rPr><rFont val="Symbol"/></rPr><t>\uf0a3</t></r><r><t> 5 bar</t></r>'
+    sheet = dict(zip(("A1", "B1", "A2", "B2"), ("Area", "Unit", "one", "two"), strict=True))
+    book = make_xlsx({"S": sheet})
+    for name, text in (("Unit", texts[0]), ("one", symbol), ("two", texts[1])):
+        book = changed(book, "xl/worksheets/sheet1.xml", f"<t>{name}</t>", text)
+    document = parse(book, "a.xlsx")
+    assert document.blocks[-1].rows == (("Area", "m²"), ("≤ 5 bar", "10⁻⁶"))
+
+
+def test_comments_follow_their_sheet(parse: Parse) -> None:
+    package = "http://schemas.openxmlformats.org/package/2006"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relation = f'<Relationship Id="r{{0}}" Type="{office}/comments" Target="../{{1}}"/>'
+    targets = ("comments1.xml", "threadedComments/threadedComment1.xml")
+    relations = "".join(relation.format(*each) for each in enumerate(targets))
+    notes = (
+        "<comments><authors><author>Ada</author><author/></authors><commentList>"
+        '<comment ref="A1" authorId="0"><text><r><t>Ada:\n</t></r><r><t>check</t></r></text>'
+        "</comment>"
+        '<comment ref="B1" authorId="1"><text><t>[Threaded comment] of Ben</t></text></comment>'
+        "</commentList></comments>"
+    )
+    thread = (
+        '<ThreadedComments><threadedComment ref="B1" personId="{1}"><text>too low?</text>'
+        "</threadedComment></ThreadedComments>"
+    )
+    people = '<personList><person displayName="Ben" id="{1}"/></personList>'
+    book = make_zip(
+        {
+            **members(make_xlsx()),
+            "xl/worksheets/_rels/sheet1.xml.rels": f'<Relationships xmlns="{package}'
+            f'/relationships">{relations}</Relationships>',
+            "xl/comments1.xml": notes,
+            "xl/threadedComments/threadedComment1.xml": thread,
+            "xl/persons/person.xml": people,
+        }
+    )
+    assert parse(book, "a.xlsx").blocks == (
+        h(2, "Regions"),
+        table(*TABLE),
+        p("Ada: check"),
+        p("Ben: too low?"),
+        h(2, "Notes"),
+        p("Weighed with a steelyard."),
+    )
+    cell = "<office:annotation><dc:creator>Ada</dc:creator><text:p>low</text:p></office:annotation>"
+    sheet = changed(make_ods(), "content.xml", "<text:p>120", f"{cell}<text:p>120")
+    sheet = changed(sheet, "content.xml", "xmlns:office=", 'xmlns:dc="dc" xmlns:office=')
+    assert parse(sheet, "a.ods").blocks == (h(2, "Regions"), table(*TABLE), p("Ada: low"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ingestion.errors import ParseLimitExceeded
-from ingestion.parsing.formats.tabular import delimiter_of, has_header_row, spread
+from ingestion.parsing.formats.header_rows import has_header_row
+from ingestion.parsing.formats.tabular import delimiter_of, spread
 
 from .conftest import Parse
 from .shorthand import p, table

@@ -1,0 +1,216 @@
+"""The XML of a DOCX, rewritten before anydoc reads it: anydoc leaves out what stands here.
+
+Headers and footers, comments, embedded documents (`altChunk`), phonetic guides, characters of
+symbol fonts, non-breaking hyphens; raised and lowered text, which it does not tell apart.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
+from ingestion.parsing.formats.docx_definition_lists import marked, styles_of
+from ingestion.parsing.formats.ooxml import (
+    TAG,
+    attributes,
+    escaped,
+    plain,
+    read_member,
+    relations,
+    texts,
+    with_texts,
+)
+from ingestion.parsing.formats.page_margins import is_margin_text
+from ingestion.parsing.formats.raised_text import subscript, superscript
+from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+
+_BODY = "word/document.xml"
+_COMMENTS = "word/comments.xml"
+_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
+_BODY_START = re.compile(rb"<\w+:body(?:\s[^<>]*)?>")
+_BODY_END = re.compile(rb"</\w+:body>")
+_HYPHEN = re.compile(rb"<(\w+):noBreakHyphen\s*/>")
+# A run with properties; those before a tracked change of them follow in `rPrChange`.
+_RUN = re.compile(
+    rb"(<(\w+):r(?:\s[^<>]*)?>\s*<\2:rPr>)(.{0,4000}?)(</\2:rPr>)(.*?)(?=</\2:r>)", re.DOTALL
+)
+_VERTICAL = re.compile(rb':vertAlign\s+\w+:val="(superscript|subscript|baseline)"')
+_POSITION = re.compile(rb':position\s+\w+:val="(-?)\d')
+_RUN_STYLE = re.compile(rb':rStyle\s+\w+:val="([^"]*)"')
+_RUN_FONT = re.compile(rb':rFonts\s[^<>]*?:(?:ascii|hAnsi)="([^"]*)"')
+_STYLE = re.compile(rb'<(\w+):style\s[^<>]*"character".*?</\1:style>', re.DOTALL)
+_STYLE_ID = re.compile(rb':styleId="([^"]*)"')
+_PRIVATE = re.compile("[\uf020-\uf0ff]".encode())
+_SYMBOL = re.compile(rb"<(\w+):sym\s([^<>]*)/>")
+_BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
+_BEFORE = 500  # bytes, mostly tags; a guess
+_RUBY = re.compile(rb"<(\w+):ruby\b.*?</\1:ruby>", re.DOTALL)
+_RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
+_COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
+_COMMENT_MARK = re.compile(rb"<(\w+):commentReference\s([^<>]*)/>")
+_CHUNK = re.compile(rb"<(\w+):altChunk\s([^<>]*?)(?:/>|>.*?</\1:altChunk>)", re.DOTALL)
+_REFERENCE = re.compile(rb"<\w+:(header|footer)Reference\s([^<>]*)/>")
+_MARGIN_PART = re.compile(rb"<(\w+):(?:hdr|ftr)(\s[^<>]*)?>(.*)</\1:(?:hdr|ftr)>", re.DOTALL)
+_FIRST_PAGE = re.compile(rb'<\w+:titlePg(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
+_EVEN_PAGES = re.compile(rb'<\w+:evenAndOddHeaders(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
+# The number of a page and of all pages: what is stored is right on one page at most.
+_PAGE_NUMBER = re.compile(
+    rb'<(\w+):fldSimple\s[^<>]*:instr="\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b.*?</\1:fldSimple>'
+    rb"|<\w+:instrText\b[^<>]*>\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b.*?"
+    rb'(?=<\w+:fldChar\s[^<>]*"end")',
+    re.DOTALL,
+)
+
+
+def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The parts of a DOCX that anydoc reads, repaired; those that cannot be unpacked are left out.
+
+    The headers stand before the first paragraph of the body, the footers after its last one.
+    """
+    names = set(archive.namelist())
+    definitions, scripts = (
+        styles_of(archive),
+        _script_styles(read_member(archive, "word/styles.xml")),
+    )
+    comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
+    parts: dict[str, bytes] = {}
+    for name in names.intersection((_BODY, *_NOTES)):
+        with suppress(*UNREADABLE):
+            part = _repaired(archive.read(name), scripts, comments)
+            parts[name] = marked(part, definitions)
+    if body := parts.get(_BODY):
+        targets = relations(archive, _BODY)
+        body = _CHUNK.sub(lambda match: _chunk(match, targets), body)
+        top, bottom = (
+            b"".join(_repaired(part, scripts, {}) for part in margins)
+            for margins in margin_parts(archive)
+        )
+        body = _BODY_START.sub(lambda match: match[0] + top, body, count=1)
+        parts[_BODY] = _BODY_END.sub(lambda match: bottom + match[0], body, count=1)
+    return parts
+
+
+def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
+    """The headers, and the footers, that pages show: each distinct one once, as content of a body.
+
+    Without those of first and of even pages where they are switched off, and without those that
+    contain only a page number.
+    """
+    body, settings = read_member(archive, _BODY), read_member(archive, "word/settings.xml")
+    shown = {"default": True, "first": bool(_FIRST_PAGE.search(body))}
+    shown["even"] = bool(_EVEN_PAGES.search(settings))
+    targets = relations(archive, _BODY)
+    margins: dict[str, dict[str, bytes]] = {"header": {}, "footer": {}}
+    for kind, reference in _REFERENCE.findall(body):
+        entry = attributes(reference)
+        match = _MARGIN_PART.search(read_member(archive, targets.get(entry.get("id", ""), "")))
+        if match is None or not shown.get(entry.get("type", ""), True):
+            continue
+        content = _PAGE_NUMBER.sub(b"", match[3])
+        words = " ".join(texts(content).split())
+        if is_margin_text(words, has_page_number=content != match[3]):
+            space = b"<%s:sdt%s><%s:sdtContent>" % (match[1], match[2] or b"", match[1])
+            part = space + content + b"</%s:sdtContent></%s:sdt>" % (match[1], match[1])
+            margins[kind.decode()].setdefault(words, part)
+    return list(margins["header"].values()), list(margins["footer"].values())
+
+
+def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str, str]) -> bytes:
+    part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", part)
+    part = _SYMBOL.sub(_symbol, part)
+    if b":ruby>" in part or b":ruby " in part:
+        part = _RUBY.sub(_ruby, part)
+    if comments:
+        part = _COMMENT_MARK.sub(lambda match: _comment(match, comments), part)
+    has_symbols = any(is_symbol_font(plain(font)) for font in set(_RUN_FONT.findall(part)))
+    if (
+        has_symbols
+        or b":vertAlign" in part
+        or b":position" in part
+        or (scripts and b":rStyle" in part)
+    ):
+        part = _RUN.sub(lambda match: _run(match, scripts), part)
+    if _PRIVATE.search(part):
+        part = with_texts(part, lambda text: in_unicode(text, ""))
+    return part
+
+
+def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
+    """A run with its symbols in Unicode, and raised or lowered if it is."""
+    style = match[3].partition(b"rPrChange")[0]
+    font = _RUN_FONT.search(style)
+    rest = match[5]
+    if font and is_symbol_font(plain(font[1])):
+        rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
+    script = _script(style, rest, scripts)
+    if script == b"subscript":
+        rest = with_texts(rest, subscript)
+    elif script == b"superscript":
+        window = match.string[max(0, match.start() - _BEFORE) : match.start()]
+        before = plain(TAG.sub(b"", _BREAKS.split(window)[-1]).rpartition(b">")[2])
+        rest = with_texts(rest, lambda text: superscript(text, before))
+    return match[1] + match[3] + match[4] + rest
+
+
+def _script(style: bytes, rest: bytes, scripts: Mapping[bytes, bytes]) -> bytes:
+    if vertical := _VERTICAL.search(style):
+        return vertical[1]
+    named = _RUN_STYLE.search(style)
+    if named and named[1] in scripts:
+        return scripts[named[1]]
+    # Converters raise a note's number by its position; other text is shifted for its looks.
+    position = _POSITION.search(style)
+    if position and re.fullmatch(r"[\d,*+-]{1,5}", texts(rest)):
+        return b"subscript" if position[1] else b"superscript"
+    return b""
+
+
+def _script_styles(styles: bytes) -> dict[bytes, bytes]:
+    """The character styles for raised and lowered text, by identifier."""
+    if b":vertAlign" not in styles:
+        return {}
+    blocks = (match[0] for match in _STYLE.finditer(styles))
+    found = ((_STYLE_ID.search(block), _VERTICAL.search(block)) for block in blocks)
+    return {name[1]: script[1] for name, script in found if name and script}
+
+
+def _symbol(match: re.Match[bytes]) -> bytes:
+    entry = attributes(match[2])
+    with suppress(ValueError, OverflowError):
+        text = in_unicode(chr(int(entry.get("char", ""), 16)), entry.get("font", ""))
+        return b"<%s:t>%s</%s:t>" % (match[1], escaped(text), match[1])
+    return match[0]
+
+
+def _ruby(match: re.Match[bytes]) -> bytes:
+    """The base words as text of the run, and the reading aside."""
+    base = _RUBY_BASE.search(match[0])
+    words = texts(base[0]) if base else ""
+    reading = texts(_RUBY_BASE.sub(b"", match[0]))
+    text = escaped(reading_mark(words, reading))
+    return b"<%s:t>%s</%s:t>" % (match[1], text, match[1])
+
+
+def _comments(part: bytes) -> Iterator[tuple[str, str]]:
+    """The comments' identifiers and texts."""
+    for _, tag, content in _COMMENT.findall(part):
+        entry = attributes(tag)
+        paragraphs = map(texts, re.split(rb"</\w+:p>", content))
+        yield entry.get("id", ""), comment_text(entry.get("author", ""), " ".join(paragraphs))
+
+
+def _comment(match: re.Match[bytes], comments: Mapping[str, str]) -> bytes:
+    text = comments.get(attributes(match[2]).get("id", ""), "")
+    return b"<%s:t>%s</%s:t>" % (match[1], escaped(comment_mark(text)), match[1])
+
+
+def _chunk(match: re.Match[bytes], targets: Mapping[str, str]) -> bytes:
+    relation = attributes(match[2]).get("id", "")
+    name = targets.get(relation, relation)
+    paragraph = b"<%s:p><%s:r><%s:t>%s</%s:t></%s:r></%s:p>"
+    w = match[1]
+    return paragraph % (w, w, w, escaped(CHUNK + name), w, w, w)

@@ -1,0 +1,89 @@
+"""The XML in the members of an office document, read and changed by regular expressions.
+
+They suffice, since programs write these members; and nothing else in them is changed.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+
+TAG = re.compile(rb"<[^<>]*>")
+_TEXT = re.compile(rb"(<((?:\w+:)?t)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</\2>)")
+_ATTRIBUTE = re.compile(rb'(?:\w+:)?(\w+)="([^"]*)"')
+_RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
+
+
+def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The member's bytes; empty if it is missing or cannot be unpacked."""
+    try:
+        return archive.read(name)
+    except (KeyError, *UNREADABLE):
+        return b""
+
+
+def changed(data: bytes, members: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:
+    """The container with these members changed; itself if none is.
+
+    It must have passed `check_archive`; raises the errors in `zip_safety.UNREADABLE`.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, bytes] = {}
+        for name in filter(members.fullmatch, archive.namelist()):
+            before = archive.read(name)
+            if (after := change(before)) != before:
+                parts[name] = after
+        return copied(archive, parts) if parts else data
+
+
+def copied(archive: zipfile.ZipFile, parts: Mapping[str, bytes]) -> bytes:
+    """The container with these members changed, and without pictures."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
+        for name in archive.namelist():
+            if not name.startswith(("word/media/", "xl/media/", "Pictures/")):
+                copy.writestr(name, parts.get(name) or archive.read(name))
+    return out.getvalue()
+
+
+def plain(source: bytes) -> str:
+    """The text of a fragment of XML."""
+    return html.unescape(TAG.sub(b"", source).decode("utf-8", "replace"))
+
+
+def escaped(text: str) -> bytes:
+    """The text as XML."""
+    return html.escape(text, quote=False).encode("utf-8", "replace")
+
+
+def attributes(source: bytes) -> dict[str, str]:
+    """The attributes of a tag, by local name."""
+    return {name.decode(): plain(value) for name, value in _ATTRIBUTE.findall(source)}
+
+
+def texts(part: bytes) -> str:
+    """The text of all runs of a part."""
+    return "".join(plain(text) for _, _, text in _TEXT.findall(part))
+
+
+def with_texts(part: bytes, change: Callable[[str], str]) -> bytes:
+    """The part with the texts of its runs changed."""
+    return _TEXT.sub(lambda match: match[1] + escaped(change(plain(match[3]))), part)
+
+
+def relations(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
+    """The names of the members that a part refers to, by identifier."""
+    folder, name = posixpath.split(part)
+    source = read_member(archive, f"{folder}/_rels/{name}.rels")
+    entries = map(attributes, _RELATION.findall(source))
+    return {
+        entry.get("Id", ""): posixpath.normpath(posixpath.join(f"/{folder}", entry["Target"]))[1:]
+        for entry in entries
+        if entry.get("Target") and entry.get("TargetMode") != "External"
+    }

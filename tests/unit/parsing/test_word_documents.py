@@ -1,0 +1,276 @@
+"""DOCX: what Word shows besides plain runs of text is read, and where it belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.samples.word_documents import make_word, make_writer, paragraph, run, section
+
+from .conftest import Parse
+from .shorthand import h, p, table
+
+RAISED, LOWERED = (f'<w:vertAlign w:val="{kind}script"/>' for kind in ("super", "sub"))
+FORMERLY_RAISED = f"<w:rPrChange><w:rPr>{RAISED}</w:rPr></w:rPrChange>"
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        pytest.param(["10", run("6", RAISED), " cycles"], "10⁶ cycles", id="power"),
+        pytest.param(["bearing", run("3,4", RAISED)], "bearing³,⁴", id="footnote"),
+        pytest.param(["10", run("−3", RAISED), " m"], "10⁻³ m", id="negative"),
+        pytest.param(["CO", run("2", LOWERED), ", V", run("max", LOWERED)], "CO₂, Vmax", id="low"),
+        pytest.param(["1", run("st", RAISED), " XIX", run("e", RAISED)], "1st XIXe", id="ordinal"),
+        pytest.param(["bearing", run("a", RAISED)], "bearing^a", id="letter"),
+        pytest.param(["Loctite", run("TM", RAISED)], "Loctite™", id="sign"),
+        pytest.param(["m", run("2", '<w:position w:val="6"/>')], "m²", id="by position"),
+        pytest.param(["up ", run("and over", '<w:position w:val="6"/>')], "up and over", id="text"),
+        pytest.param(["m", run("2", FORMERLY_RAISED)], "m2", id="no longer raised"),
+    ],
+)
+def test_raised_text_is_apart_from_its_word(parse: Parse, runs: list[str], text: str) -> None:
+    assert parse(make_word(paragraph(*runs)), "a.docx").blocks == (p(text),)
+
+
+def test_text_is_raised_by_a_style(parse: Parse) -> None:
+    styles = (
+        '<w:styles xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
+        f'<w:style w:type="character" w:styleId="Up"><w:rPr>{RAISED}</w:rPr></w:style></w:styles>'
+    )
+    body = paragraph("m", run("2", '<w:rStyle w:val="Up"/>'), run("3", '<w:rStyle w:val="Other"/>'))
+    assert parse(make_word(body, {"styles.xml": styles}), "a.docx").blocks == (p("m²3"),)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "text"),
+    [
+        ('<w:sym w:font="Symbol" w:char="F0A3"/>', "≤"),
+        ('<w:sym w:char="00B1" w:font="Symbol"/>', "±"),
+        ('<w:sym w:font="Wingdings" w:char="F0FC"/>', "✓"),
+        ('<w:sym w:font="Webdings" w:char="F061"/>', "✔"),
+        ('<w:sym w:font="Arial" w:char="2264"/>', "≤"),
+        ('<w:sym w:font="Symbol" w:char="F080"/>', "\ufffd"),
+        ('<w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>\uf0a3</w:t>', "≤"),
+        ('<w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>a</w:t>', "α"),
+        ("<w:t>\uf0b0</w:t>", "°"),
+    ],
+)
+def test_symbols_are_characters(parse: Parse, symbol: str, text: str) -> None:
+    body = paragraph("pressure ", f"<w:r>{symbol}</w:r>", " 5 bar &amp; more")
+    assert parse(make_word(body), "a.docx").blocks == (p(f"pressure {text} 5 bar & more"),)
+
+
+def test_words_with_readings_stay_joined(parse: Parse) -> None:
+    def ruby(base: str, reading: str) -> str:
+        parts = f"<w:rt>{run(reading)}</w:rt><w:rubyBase>{run(base)}</w:rubyBase>"
+        return f"<w:r><w:ruby><w:rubyPr/>{parts}</w:ruby></w:r>"
+
+    cell = paragraph("部屋", ruby("三", "さん"))
+    rows = f"<w:tr><w:tc>{paragraph('番号')}</w:tc><w:tc>{cell}</w:tc></w:tr>"
+    body = paragraph(ruby("東", "とう"), ruby("京", "きょう"), "本社の", ruby("中村", "なかむら"))
+    document = parse(make_word(body + f"<w:tbl>{rows}</w:tbl>"), "a.docx")
+    assert document.blocks == (
+        p("東京本社の中村"),
+        p("とうきょう なかむら"),
+        table(("番号", "部屋三"), header=False),
+        p("さん"),
+    )
+
+
+def test_neighbouring_equations_are_apart(parse: Parse) -> None:
+    equations = [f"<m:oMath><m:r><m:t>{one}</m:t></m:r></m:oMath>" for one in ("a_1=b", "c^d")]
+    body = paragraph("so ", *equations, " holds") + paragraph(*equations)
+    assert parse(make_word(body), "a.docx").blocks == (p("so a_1=b c^d holds"), p("a_1=b c^d"))
+
+
+def test_each_distinct_header_and_footer_is_read_once(parse: Parse) -> None:
+    margins = {
+        "header1.xml": paragraph("Nordwind Ltd, KD-77812"),
+        "header2.xml": paragraph("Nordwind Ltd, KD-77812"),
+        "header3.xml": paragraph("Confidential", run("3", RAISED)),
+        "header4.xml": paragraph("Even pages"),
+        "header5.xml": paragraph("No section refers to it"),
+        "footer1.xml": paragraph("IBAN XX00 1234"),
+    }
+    body = (
+        paragraph("First part.").replace(
+            "<w:p>", f"<w:p><w:pPr>{section('default header1.xml')}</w:pPr>"
+        )
+        + paragraph("Second part.")
+        + section(
+            "default header2.xml",
+            "first header3.xml",
+            "even header4.xml",
+            "default footer1.xml",
+            first=True,
+        )
+    )
+    document = parse(make_word(body, margins), "a.docx")
+    expected = ["Nordwind Ltd, KD-77812", "Confidential³", "First part.", "Second part."]
+    assert [block.text for block in document.blocks] == [*expected, "IBAN XX00 1234"]
+    assert document.completeness.found == sum(
+        len("".join(block.text.split())) for block in document.blocks
+    )
+
+
+def test_headers_that_are_switched_off_are_left_out(parse: Parse) -> None:
+    margins = {"header1.xml": paragraph("Of the first page"), "header2.xml": paragraph("Even")}
+    body = paragraph("Text.") + section("first header1.xml", "even header2.xml")
+    assert parse(make_word(body, margins), "a.docx").blocks == (p("Text."),)
+    settings = {"settings.xml": "<w:evenAndOddHeaders/>"}
+    document = parse(make_word(body, margins | settings), "a.docx")
+    assert document.blocks == (p("Even"), p("Text."))
+
+
+def test_page_numbers_are_no_text(parse: Parse) -> None:
+    def field(code: str) -> str:
+        kinds = ("begin", "separate", "end")
+        begin, separate, end = (f'<w:r><w:fldChar w:fldCharType="{one}"/></w:r>' for one in kinds)
+        code = f"<w:r><w:instrText> {code} </w:instrText></w:r>"
+        return begin + code + separate + run("7") + end
+
+    pages = paragraph("Page ", field("PAGE"), " of ", field("NUMPAGES"))
+    reference = paragraph("Offer 2024, as of ", field("DATE"), ", ", field("PAGE"))
+    body = paragraph("Text.") + section("default footer1.xml", "default footer2.xml")
+    document = parse(make_word(body, {"footer1.xml": pages, "footer2.xml": reference}), "a.docx")
+    assert document.blocks == (p("Text."), p("Offer 2024, as of 7,"))
+
+
+def test_comments_follow_what_they_are_on(parse: Parse) -> None:
+    comments = (
+        '<w:comment w:id="0" w:author="Ada Lund">'
+        f"{paragraph('Too low: m', run('2', RAISED))}</w:comment>"
+        '<w:comment w:id="1" w:author="Ben">'
+        f"{paragraph('Ben: fine')}{paragraph('so far')}</w:comment>"
+    )
+    mark = '<w:r><w:commentReference w:id="{}"/></w:r>'
+    cells = (paragraph("Deposit"), paragraph("900 euro", mark.format(0)))
+    row = "".join(f"<w:tc>{cell}</w:tc>" for cell in cells)
+    body = f"<w:tbl><w:tr>{row}</w:tr></w:tbl>" + paragraph("Due", mark.format(1), " in May.")
+    document = parse(make_word(body, {"comments.xml": comments}), "a.docx")
+    assert document.blocks == (
+        table(("Deposit", "900 euro"), header=False),
+        p("Ada Lund: Too low: m²"),
+        p("Due in May."),
+        p("Ben: fine so far"),
+    )
+
+
+PAGE = "<html><body><h1>Chapter</h1><p>It drains in {} minutes.</p></body></html>"
+ARCHIVE = (
+    "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=x\n\n--x\n"
+    "Content-Type: text/html; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable\n\n"
+    + PAGE.format("zw=F6lf") + "\n--x--\n"
+)  # fmt: skip
+
+
+def chunk(name: str) -> str:
+    return f'<w:altChunk r:id="r-{name}"/>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("chunk.html", PAGE.format("zwölf")), ("afchunk.mht", ARCHIVE)]
+)
+def test_embedded_documents_are_read_in_place(parse: Parse, name: str, content: str) -> None:
+    body = paragraph("Cover.") + chunk(name) + paragraph("End.")
+    document = parse(make_word(body, {name: content}), "a.docx")
+    expected = (p("Cover."), h(1, "Chapter"), p("It drains in zwölf minutes."), p("End."))
+    assert document.blocks == expected
+    assert not document.completeness.missing
+
+
+def test_a_word_document_in_another_is_read(parse: Parse) -> None:
+    deep = make_word(paragraph("Inner.") + chunk("deep.html"), {"deep.html": PAGE})
+    document = parse(make_word(paragraph("Cover.") + chunk("a.docx"), {"a.docx": deep}), "a.docx")
+    assert document.blocks == (p("Cover."), p("Inner."))
+    (gap,) = document.completeness.gaps
+    assert gap.places == ("deep.html",)
+
+
+def test_embedded_documents_that_are_not_read_are_named(parse: Parse) -> None:
+    body = paragraph("Cover.") + chunk("sheet.bin") + chunk("missing.html")
+    document = parse(make_word(body, {"sheet.bin": b"\x00\x01" * 50}), "a.docx")
+    (gap,) = document.completeness.gaps
+    assert gap.places == ("sheet.bin", "r-missing.html")
+    assert document.completeness.missing
+
+
+FONTS = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f3\fnil\fcharset2{\*\panose 05}Symbol;}}"
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        pytest.param(
+            rb"due {\deleted\revauthdel1 in a w\'e4ek\u228?}{\revised in a month}\par",
+            ["due in a month"],
+            id="deleted group",
+        ),
+        pytest.param(
+            rb"\plain\deleted\u228\'e4 old\plain new \deleted0 z{\mvf gone}", ["new z"], id="moved"
+        ),
+        pytest.param(
+            rb"bearing{\super 3} 10{\super -6} CO\sub 2\nosupersub  m{\up6 2} 1{\super st}{\up6 x}",
+            ["bearing³ 10⁻⁶ CO₂ m² 1stx"],
+            id="raised",
+        ),
+        pytest.param(rb"a {\f3 \u-3933?} b {\f3\'a3}m {\f3 m}m", ["a ≤ b ≤m µm"], id="font"),
+        pytest.param(
+            rb'p {\field{\*\fldinst SYMBOL 163 \\f "Symbol" \\s 10}{\fldrslt\f3\fs20 x}} 5 bar',
+            ["p ≤ 5 bar"],
+            id="symbol field",
+        ),
+        pytest.param(
+            rb"{\headerf First}{\header KD-1\par}{\headerl KD-1}{\footer IBAN \chpgn\par}Text",
+            ["KD-1", "Text", "IBAN"],
+            id="headers",
+        ),
+        pytest.param(
+            rb"\titlepg{\headerf First}{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}}Text",
+            ["First", "Text"],
+            id="first page",
+        ),
+        pytest.param(
+            rb"900 euro{\*\atnauthor Ada}\chatn{\*\annotation{\*\atnref 1}\pard\plain too {\b low}?"
+            rb"\par \'e4h\par} are due.\par End",
+            ["900 euro are due.", "Ada: too low? äh", "End"],
+            id="comment",
+        ),
+        pytest.param(
+            rb"{\*\unknown {\super 3}}{\pict\bin6 {}\super}x{\super 3}", ["x³"], id="no text"
+        ),
+    ],
+)
+def test_rtf_reads_as_word_shows_it(parse: Parse, source: bytes, texts: list[str]) -> None:
+    blocks = parse(FONTS + source + b"\\par}", "a.rtf").blocks
+    assert [" ".join(block.text.split()) for block in blocks] == texts
+
+
+def test_odt_reads_as_writer_shows_it(parse: Parse) -> None:
+    def span(style: str, text: str) -> str:
+        return f'<text:span text:style-name="{style}">{text}</text:span>'
+
+    reading = "<text:ruby-text>とうきょう</text:ruby-text>"
+    comment = (
+        "<office:annotation><dc:creator>Ada</dc:creator><dc:date>2026-05-01</dc:date>"
+        "<text:p>too</text:p><text:p>low</text:p></office:annotation>"
+    )
+    document = parse(
+        make_writer(
+            f"<text:p>bearing{span('Up', '3')} 10{span('Up', '-6')} CO{span('Down', '2')}</text:p>"
+            f"<text:p><text:ruby><text:ruby-base>東京</text:ruby-base>{reading}</text:ruby>本社"
+            f"{comment}です</text:p>",
+            "<style:header><text:p>KD-1 <text:page-number>3</text:page-number></text:p>"
+            "</style:header><style:header-left><text:p>KD-1</text:p></style:header-left>"
+            '<style:header-first style:display="false"><text:p>Off</text:p></style:header-first>'
+            "<style:footer><text:p>Seite <text:page-number>3</text:page-number> von "
+            "<text:page-count/></text:p></style:footer>"
+            "<style:footer-left><text:p>IBAN</text:p></style:footer-left>",
+        ),
+        "a.odt",
+    )
+    texts = [block.text.strip() for block in document.blocks]
+    assert texts == [
+        "KD-1", "bearing³ 10⁻⁶ CO₂", "東京本社です", "とうきょう", "Ada: too low", "IBAN",
+    ]  # fmt: skip
+    assert not document.completeness.missing
