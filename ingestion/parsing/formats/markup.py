@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +18,7 @@ from ingestion import currency_dates as currency
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.pandoc_tree import (
+    Node,
     TreeReader,
     metadata_text,
     metadata_texts,
@@ -142,6 +145,22 @@ _BODY_TEXT = re.compile(r"\w")
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _BODY_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _DEEPEST = 2_000
+_SITE = re.compile(
+    r"<meta\b(?=[^<>]*\bproperty\s*=\s*[\"']?og:site_name\b)"
+    r"[^<>]*\bcontent\s*=\s*(?:\"([^\"]*)\"|'([^']*)')",
+    re.IGNORECASE,
+)
+_SEPARATOR = r"(?:\s+[-–—|·•»]+\s+|\s*[|—»]\s*)"
+_TABLE = re.compile(
+    r"(<table\b[^<>]*>(?:\s|<caption\b[^<>]*>[^<]*</caption\s*>|</?col(?:group)?\b[^<>]*>)*)"
+    r"(<tbody\b[^<>]*>\s*)?(?=<tr\b)",
+    re.IGNORECASE,
+)
+_ROW = re.compile(r"<tr\b(?:(?!<tr\b|</t(?:able|body)\b).){0,20000}", re.IGNORECASE | re.DOTALL)
+_ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
+_DATA_CELL = re.compile(r"<td\b", re.IGNORECASE)
+_TABLE_IN_ROW = re.compile(r"<table\b", re.IGNORECASE)
+_MOST_HEAD_ROWS = 1_000
 
 
 class HtmlParser:
@@ -154,9 +173,72 @@ class HtmlParser:
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
-        text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
-        result = extraction(read_tree(text, "html", source.limits), TreeReader())
+        text = _without_navigation(with_table_heads(_SPAN.sub(r"\g<1>1000", text)))
+        tree = read_tree(text, "html", source.limits)
+        result = extraction(tree, TreeReader())
+        headings = list(_top_headings(tree.blocks))
+        title = page_title(result.metadata.title, headings, _site_name(text))
+        result.metadata = replace(result.metadata, title=title)
         return result.cut_off(is_cut_off)
+
+
+def page_title(title: str, headings: Sequence[str], site: str) -> str:
+    """The title without the name of the site, where a top heading or the site says which it is."""
+    title = " ".join(title.split())
+    for heading in sorted(headings, key=len, reverse=True):
+        if re.match(re.escape(heading) + _SEPARATOR, title, re.IGNORECASE):
+            return title[: len(heading)]
+    if not site:
+        return title
+    name = re.escape(" ".join(site.split()))
+    return re.sub(f"{_SEPARATOR}{name}$|^{name}(?:{_SEPARATOR}|: )", "", title) or title
+
+
+def _top_headings(nodes: Sequence[Node]) -> Iterator[str]:
+    for node in nodes:
+        if node["t"] == "Header" and node["c"][0] == 1:
+            if text := " ".join(TreeReader().heading(node["c"][2]).split()):
+                yield text
+        elif node["t"] == "Div":
+            yield from _top_headings(node["c"][1])
+
+
+def with_table_heads(text: str) -> str:
+    """The page with an explicit head in tables whose first row of <th> spans several rows.
+
+    Without one, pandoc takes the first row alone for the head and cuts its cells off at its end:
+    those of the next rows moved to the left.
+    """
+    parts: list[str] = []
+    position = 0
+    for table in _TABLE.finditer(text):
+        ends = _head_end(text, table.end())
+        if table.start() >= position and ends:
+            body = table[2] or ""
+            head = f"<thead>{text[table.end() : ends]}</thead>"
+            parts += [text[position : table.end(1)], head, body]
+            position = ends
+    return "".join([*parts, text[position:]])
+
+
+def _head_end(text: str, start: int) -> int:
+    """The end of the rows that the first one's cells span; 0 if it is alone or has data."""
+    end, count, rows = start, 0, 1
+    while count < rows:
+        row = _ROW.match(text, end)
+        if row is None or _TABLE_IN_ROW.search(row[0]):
+            return 0
+        if not count:
+            rows = max(map(int, _ROW_SPAN.findall(row[0])), default=1)
+            if not 1 < rows <= _MOST_HEAD_ROWS or _DATA_CELL.search(row[0]):
+                return 0
+        count, end = count + 1, row.end()
+    return end
+
+
+def _site_name(text: str) -> str:
+    stated = _SITE.search(text)
+    return html.unescape(stated[1] or stated[2] or "") if stated else ""
 
 
 def decode_html(data: bytes) -> str:
