@@ -6,7 +6,6 @@ import codecs
 import email
 import io
 import mimetypes
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
@@ -16,6 +15,8 @@ from email.utils import parsedate_to_datetime
 
 from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.files.filetypes import HEAD_BYTES
+from ingestion.files.text_types import unmarked_codec
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
@@ -30,7 +31,8 @@ _DEEPEST = 50
 _CONTEXT_BYTES = 20_000
 # 7-bit encodings look like ASCII, so their declaration must be trusted.
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
-_SOFT_BREAK = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
+_SIGNATURE = "-- "
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCRYPTED = frozenset(
     {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
 )
@@ -47,9 +49,11 @@ class MailParser:
     name = "email"
 
     def extract(self, source: Source) -> Extraction:
+        data = source.path.read_bytes()
+        if data.startswith(_UTF16) or unmarked_codec(data[:HEAD_BYTES]):
+            data = decode(data).encode("utf-8", "replace")
         # A byte order mark before the first header would turn all headers into text.
-        data = source.path.read_bytes().removeprefix(codecs.BOM_UTF8)
-        return read_message(email.message_from_bytes(data), source)
+        return read_message(email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8)), source)
 
 
 def read_message(message: Message, source: Source) -> Extraction:
@@ -279,8 +283,31 @@ def _payload(part: Message) -> bytes:
 
 def _plain(part: Message) -> str:
     text = _text(_payload(part), part.get_content_charset(""))
-    # Soft line breaks (RFC 3676): the paragraph continues on the next line.
-    return _SOFT_BREAK.sub(" ", text) if part.get_param("format") == "flowed" else text
+    if str(part.get_param("format")).lower() != "flowed":
+        return text
+    return _unfolded(text, deletes_space=str(part.get_param("delsp")).lower() == "yes")
+
+
+def _unfolded(text: str, *, deletes_space: bool) -> str:
+    """The paragraphs of flowed text (RFC 3676) as lines, each with its depth of quotation.
+
+    A line that ends with a space continues on the next one of its depth. The space belongs to the
+    text, unless `deletes_space`; a space that begins a line is stuffing.
+    """
+    lines: list[list[str]] = []
+    continues = -1  # the depth of the line before, if it goes on
+    for line in text.replace("\r\n", "\n").split("\n"):
+        content = line.lstrip(">")
+        depth, content = line[: len(line) - len(content)], content.removeprefix(" ")
+        is_signature = content == _SIGNATURE
+        is_soft = content.endswith(" ") and not is_signature
+        content = content[:-1] if is_soft and deletes_space else content
+        if continues == len(depth) and not is_signature:
+            lines[-1].append(content)
+        else:
+            lines.append([f"{depth} {content}" if depth else content])
+        continues = len(depth) if is_soft else -1
+    return "\n".join(map("".join, lines))
 
 
 PARSER = MailParser()

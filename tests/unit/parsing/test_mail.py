@@ -84,6 +84,40 @@ def test_seven_bit_encodings_and_soft_line_ends_are_read(parse: Parse) -> None:
     assert parse(flowed, "a.eml").blocks[-1] == p("One line.\nTwo.")
 
 
+FLOWED = (
+    "Open https://e.org/?view=all&fil \r\nter=open to see the quar \r\nterly list.\r\n"
+    " From the pier. \r\n  > no quote\r\n> one \r\n> line\r\n>> older \r\n> newer\r\n-- \r\nAda\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        (
+            "format=flowed; delsp=yes",
+            "Open https://e.org/?view=all&filter=open to see the quarterly list.\n"
+            "From the pier. > no quote\n> oneline\n>> older\n> newer\n-- \nAda",
+        ),
+        (
+            'format="Flowed"',
+            "Open https://e.org/?view=all&fil ter=open to see the quar terly list.\n"
+            "From the pier.  > no quote\n> one line\n>> older \n> newer\n-- \nAda",
+        ),
+    ],
+)
+def test_flowed_text(parse: Parse, parameters: str, text: str) -> None:
+    message = f"{HEADERS}Content-Type: text/plain; charset=utf-8; {parameters}\r\n\r\n{FLOWED}"
+    assert parse(message, "a.eml").blocks[-1] == p(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le"])
+def test_mail_saved_as_utf_16(parse: Parse, encoding: str) -> None:
+    message = HEADERS + "Content-Type: text/plain; charset=iso-8859-1\r\n\r\nGröße 5 €\r\n"
+    document = parse(message.encode(encoding), "a.eml")
+    assert document.title == "Beams"
+    assert list(document.blocks) == [h(1, "Beams"), SENDER, p("Größe 5 €")]
+
+
 def test_an_attached_text_is_named_and_not_read(parse: Parse) -> None:
     message = (
         HEADERS + "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nHello.\r\n--b\r\n"
