@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ingestion import currency_dates as currency
+from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.pandoc_tree import (
@@ -270,28 +271,75 @@ def _nesting(text: str) -> int:
 HTML = HtmlParser()
 
 
+def note_includes(result: Extraction, names: Sequence[str]) -> None:
+    """Record the other files whose text belongs to this one; they are never opened."""
+    result.completeness.add(Unit.FILE, Why.LINK, names)
+    if names:
+        result.completeness.others[Unit.FILE] = 1 + len(names)
+
+
 @dataclass(frozen=True)
 class MarkupParser:
     """Sections, lists, tables, listings; title and author from the document's own header.
 
-    `reader` is pandoc's name of the format, `includes` matches the directives to remove.
+    `reader` is pandoc's name of the format, `includes` matches the directives to remove, with the
+    name of a file. `prepare` rewrites what pandoc misreads.
     """
 
     reader: str
     includes: re.Pattern[str]
+    prepare: Callable[[str], str] = str
 
     @property
     def name(self) -> str:
         return f"pandoc-{self.reader}"
 
     def extract(self, source: Source) -> Extraction:
-        text = self.includes.sub("", decode(source.path.read_bytes()))
+        text = decode(source.path.read_bytes())
+        names = self.includes.findall(text)
+        text = self.includes.sub("", text)
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        return extraction(read_tree(text, self.reader, source.limits), TreeReader())
+        tree = read_tree(self.prepare(text), self.reader, source.limits)
+        result = extraction(tree, TreeReader())
+        note_includes(result, names)
+        return result
 
 
-ASCIIDOC = MarkupParser("asciidoc", re.compile(r"^include::\S*\[.*\]\s*$", re.MULTILINE))
+_DELIMITER = re.compile(r"(?:-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,}|--)|(```)\w*")
+_ASCIIDOC_ITEM = re.compile(r"[ \t]*(?:\*{1,5}|\.{1,5}|-|\d+\.)[ \t]+\S")
+
+
+def with_whole_lists(text: str) -> str:
+    """AsciiDoc in which pandoc does not end a list behind a block attached to an item by `+`.
+
+    An empty line before the next item, or a picture, would: numbers would begin again.
+    """
+    lines: list[str] = []
+    gap: list[str] = []
+    is_attached, delimiter = False, ""
+    for line in text.split("\n"):
+        bare = line.rstrip()
+        if delimiter:
+            delimiter = "" if bare == delimiter else delimiter
+        elif not bare and is_attached:
+            gap.append(line)
+            continue
+        elif opening := _DELIMITER.fullmatch(bare):
+            delimiter = opening[1] or bare
+        elif gap and _ASCIIDOC_ITEM.match(line):
+            gap = []
+        # Another paragraph ends the list.
+        is_attached = bare == "+" or (is_attached and not gap)
+        line = re.sub("^image::", "image:", line) if is_attached else line
+        lines += [*gap, line]
+        gap = []
+    return "\n".join([*lines, *gap])
+
+
+ASCIIDOC = MarkupParser(
+    "asciidoc", re.compile(r"^include::(\S*?)\[.*\]\s*$", re.MULTILINE), with_whole_lists
+)
 ORG = MarkupParser(
-    "org", re.compile(r"^#\+(?:include|setupfile):.*$", re.MULTILINE | re.IGNORECASE)
+    "org", re.compile(r"^#\+(?:include|setupfile):[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion.domain import Block
+from ingestion.domain import Block, Why
 from ingestion.parsing.formats.rst import role_text
 
 from .conftest import Parse
@@ -333,3 +333,54 @@ def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
         ("paragraph", "shown.rst and docs/*.rst"),
         ("code", ".. include:: shown.rst\n\n>>> shown"),
     ]  # fmt: skip
+
+
+STEPS = """. Close the valve.
++
+image::valve.png[Handle]
+
+. Open the drain.
++
+----
++
+
+. no step
+----
+
+* Inner.
++
+--strictly
+
+. Lift it.
++
+NOTE: Gloves.
+
+Then wait.
+
+. Begin.
+"""
+
+
+def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
+    assert list(parse(STEPS, "a.adoc").blocks) == [
+        li(0, "1. Close the valve."), p("Handle"),
+        li(0, "2. Open the drain."), code("+\n\n. no step"), li(1, "Inner."), p("--strictly"),
+        li(0, "3. Lift it."), p("Note: Gloves."),
+        p("Then wait."), li(0, "1. Begin."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "file_name"),
+    [
+        ("Text.\n\ninclude::parts/one.adoc[]\n", "a.adoc"),
+        ("Text.\n\n#+INCLUDE: parts/one.adoc\n", "a.org"),
+        ("Text.\n\n\\input{parts/one.adoc}\n% \\input{other}\n", "a.tex"),
+    ],
+)
+def test_an_included_file_is_named(parse: Parse, text: str, file_name: str) -> None:
+    document = parse(text, file_name)
+    assert list(document.blocks) == [p("Text.")]
+    (gap,) = document.completeness.losses
+    assert (gap.why, gap.count, gap.places) == (Why.LINK, 1, ("parts/one.adoc",))
+    assert document.completeness.missing == 0.5
