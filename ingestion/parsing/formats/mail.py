@@ -7,6 +7,7 @@ import email
 import io
 import mimetypes
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
 from email.header import decode_header
@@ -23,6 +24,7 @@ from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
+from ingestion.parsing.formats.tnef import NotTnef, tnef_parts
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -33,6 +35,7 @@ _CONTEXT_BYTES = 20_000
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
 _SIGNATURE = "-- "
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _ENCRYPTED = frozenset(
     {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
 )
@@ -132,6 +135,7 @@ class _MessageReader:
         self._completeness = extraction.completeness
         self._completeness.unit = Unit.MESSAGE
         self._parts = 0
+        self._message = Message()
         self._keeper = PartKeeper(source.scratch, source.limits)
 
     def blocks(self, message: Message) -> Iterator[Block]:
@@ -152,6 +156,7 @@ class _MessageReader:
             yield Block(BlockKind.PARAGRAPH, "\n".join(lines))
         attachments: list[str] = []
         attached: list[Message] = []
+        self._message = message
         yield from self._part(message, attachments, attached, level)
         for inner in attached:
             yield from self.message(inner, level + 1)
@@ -178,6 +183,8 @@ class _MessageReader:
         elif part.is_multipart():
             for child in _children(part):
                 yield from self._part(child, attachments, attached, level)
+        elif inner := self._tnef(part):
+            yield from self._part(inner, attachments, attached, level + 1)
         elif name := _file_name(part):
             attachments.append(name)
             self._attached(part, name)
@@ -186,6 +193,16 @@ class _MessageReader:
         elif kind.startswith(("text/", "multipart/")):
             # A multipart without a boundary is read as plain text.
             yield from paragraph_blocks(_plain(part))
+
+    def _tnef(self, part: Message) -> Message | None:
+        """The parts in Outlook's winmail.dat; None if the part is another, or damaged."""
+        name = _file_name(part).lower()
+        if part.get_content_type() not in _TNEF and name not in ("winmail.dat", "win.dat"):
+            return None
+        with suppress(NotTnef):
+            has_text = any(_is_text(each) for each in self._message.walk())
+            return tnef_parts(_payload(part), with_body=not has_text)
+        return None
 
     def _attached(self, part: Message, name: str) -> None:
         """Keep an attachment as a part, unless it only decorates or signs the text."""
@@ -255,6 +272,12 @@ def _with_extension(part: Message, name: str) -> str:
     if not name.startswith("unnamed "):
         return name
     return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def _is_text(part: Message) -> bool:
+    """Whether the part is a text that is shown, with a word in it."""
+    is_text = part.get_content_maintype() == "text" and not part.is_multipart()
+    return is_text and not _file_name(part) and bool(strip_tags(_plain(part)))
 
 
 def _is_encrypted(part: Message) -> bool:
