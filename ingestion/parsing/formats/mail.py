@@ -80,7 +80,8 @@ def _decoded(raw: str, message: Message) -> str:
     if not data.isascii() or b"\x1b" in data:
         return _undeclared(data.replace(b"\r", b" ").replace(b"\n", b" "), message)
     try:
-        parts = decode_header(raw)
+        # It drops the space that begins a folded line before an encoded word.
+        parts = decode_header(raw.replace("\r", "").replace("\n", ""))
     except (HeaderParseError, ValueError):
         return raw
     return "".join(

@@ -149,6 +149,11 @@ def test_unusual_mail_is_read(parse: Parse) -> None:
     assert document.blocks[1] == p("Date: soon")
 
 
+def test_a_subject_folded_before_an_encoded_word(parse: Parse) -> None:
+    subject = "Die =?utf-8?q?H=C3=A4user?= an der\r\n =?utf-8?q?Stra=C3=9F?=\r\n =?utf-8?q?e?="
+    assert parse(f"Subject: {subject}\r\n\r\nText.", "a.eml").title == "Die Häuser an der Straße"
+
+
 def test_byte_order_mark_before_the_first_header_is_ignored(parse: Parse) -> None:
     assert parse(b"\xef\xbb\xbfSubject: Beams\r\n\r\nText.", "a.eml").title == "Beams"
 
