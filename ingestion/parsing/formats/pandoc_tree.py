@@ -31,8 +31,10 @@ _MARKED_WORD = re.compile(r"[^\W\d_]{2}[a-zß-ÿ]$")
 # The text of links beside a heading or behind a note that lead back to the place itself.
 _PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
 _LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
-_BACK = frozenset({"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink"})
-"""Classes and roles of a note's own number, and of the brackets around it."""
+_BACK = frozenset(
+    {"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink", "mw-editsection"}
+)
+"""Classes and roles of a note's own number, of the brackets around it, and of "[edit]"."""
 
 
 def metadata_text(value: Node | None) -> str:

@@ -265,6 +265,12 @@ def test_a_title_goes_without_the_name_of_its_site(parse: Parse, head: str, titl
         ("<head><title>Index</title></head><nav><p>Beams</p></nav>", ["Beams"]),
         ("<p>A beam.</p><nav><p>not closed", ["A beam.", "not closed"]),
         ("<p>A beam.</p><navy>blue</navy>", ["A beam.", "blue"]),
+        ("<div><div role=navigation><p>Home</p></div><p>A beam.</p></div>", ["A beam."]),
+        ("<div id=onetrust-consent-sdk>OK?</div><p>A beam.</p>", ["A beam."]),
+        ("<div class='cookie-banner x'><p>OK?</p></div><p>A beam.</p>", ["A beam."]),
+        ("<div class=cookies><p>Butter.</p></div><p>A beam.</p>", ["Butter.", "A beam."]),
+        ("<div class=cookie-notice><p>We use them.</p></div>", ["We use them."]),
+        ("<h2>Beams<span class=mw-editsection>[<a href=/e>edit</a>]</span></h2>", ["Beams"]),
     ],
 )
 def test_menus_are_left_out_of_a_page_that_says_more(
