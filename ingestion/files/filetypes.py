@@ -39,6 +39,7 @@ MARKDOWN = FileType("text/markdown", ".md", "Markdown")
 RST = FileType("text/x-rst", ".rst", "reStructuredText")
 ASCIIDOC = FileType("text/asciidoc", ".adoc", "AsciiDoc")
 ORG = FileType("text/org", ".org", "Org document")
+LATEX = FileType("text/x-tex", ".tex", "LaTeX document")
 XLSX = FileType(
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", "Excel workbook"
 )
@@ -80,7 +81,7 @@ _EXTENSIONS = {
     PPTX: ".pptx .pptm .ppsx .ppsm .potx .potm", PPT: ".ppt .pps .pot", ODP: ".odp",
     IPYNB: ".ipynb", EPUB: ".epub", HTML: ".html .htm .xhtml .xht",
     MARKDOWN: ".md .markdown .mdown .mkd .mdx .rmd .qmd", RST: ".rst .rest",
-    ASCIIDOC: ".adoc .asciidoc", ORG: ".org",
+    ASCIIDOC: ".adoc .asciidoc", ORG: ".org", LATEX: ".tex .ltx .latex .sty .cls",
     TEXT: ".txt .text .log .me .1st .nfo .srt .vtt .ics .vcf .po .wiki .textile", CSV: ".csv",
     TSV: ".tsv .tab", EML: ".eml", MSG: ".msg .oft", ZIP: ".zip",
     JSON: ".json .geojson .jsonld .har .webmanifest", JSON_LINES: ".jsonl .ndjson", PNG: ".png",
@@ -95,7 +96,7 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 _TEXT_TYPES = SOURCE_TYPES | {
-    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
+    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, LATEX, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
 }
 # Office itself saves newer content under the old extension and opens both alike.
 _ALIKE: Mapping[FileType, frozenset[FileType]] = {

@@ -161,7 +161,6 @@ LANGUAGES = tuple(
         ("text/x-cmake", "CMake file", "none", ".cmake"),
         ("text/x-makefile", "Makefile", "none", ".mk"),
         ("text/x-tcl", "Tcl script", "shell", ".tcl"),
-        ("text/x-tex", "LaTeX source", "tex", ".tex .ltx .sty"),
         ("text/x-bibtex", "BibTeX file", "none", ".bib"),
         ("text/x-diff", "Patch", "none", ".diff .patch"),
         ("application/yaml", "YAML file", "yaml", ".yaml .yml"),

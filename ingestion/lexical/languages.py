@@ -46,6 +46,7 @@ MIN_LETTERS = 40
 # A guess: below it the risk of a wrong stemmer outweighs the default configuration.
 MIN_PROBABILITY = 0.9
 SAMPLE_CHARS = 4_000
+_NO_LANGUAGE = "zxx"  # langid's answer to a table of figures
 
 
 def text_config(language: str) -> str:
@@ -70,7 +71,8 @@ def detect_language(text: str) -> str:
     if sum(map(str.isalpha, sample)) < MIN_LETTERS:
         return ""
     code, probability = _identifier().classify(sample)
-    return str(code) if probability >= MIN_PROBABILITY else ""
+    is_sure = probability >= MIN_PROBABILITY and code != _NO_LANGUAGE
+    return str(code) if is_sure else ""
 
 
 @lru_cache(maxsize=4096)  # the workbench ranks the same questions at every move of a slider

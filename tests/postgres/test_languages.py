@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import docx
 import pytest
 from django.db import connection
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from ingestion import services
+from ingestion.documents import processing_steps
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.bigrams import spaced, spaced_sql
+from ingestion.lexical.languages import detect_language
 from ingestion.lexical.normal_form import normal_form, normal_form_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
 from search.domain import QueryClass, Signal, Weights
@@ -362,3 +367,63 @@ def _forbidden(*_: object) -> None:
 
 def _fails(*_: object) -> None:
     raise EmbeddingUnavailable("The model is away.")
+
+
+def _page(text: str, language: str) -> bytes:
+    return f"<html lang={language}><p>{text}</p></html>".encode()
+
+
+def _noted(text: str, language: str) -> bytes:
+    return f"---\nlang: {language}\n---\n\n{text}\n".encode()
+
+
+def _word_file(text: str, language: str) -> bytes:
+    word = docx.Document()
+    word.core_properties.language = language
+    word.add_paragraph(text)
+    stream = io.BytesIO()
+    word.save(stream)
+    return stream.getvalue()
+
+
+class TestTheStatedLanguage:
+    @pytest.mark.parametrize(
+        ("content", "file_name"),
+        [(_page, "a.html"), (_noted, "a.md"), (_word_file, "a.docx")],
+        ids=["a page", "front matter", "Word"],
+    )
+    @pytest.mark.parametrize(
+        ("text", "stated", "language"),
+        [
+            pytest.param(GERMAN, "en-US", "de", id="the text's is sure"),
+            pytest.param("Kabel 4711", "de-AT", "de", id="too short to be sure"),
+        ],
+    )
+    def test_the_text_is_believed_before_its_file(
+        self,
+        content: Callable[[str, str], bytes],
+        file_name: str,
+        text: str,
+        stated: str,
+        language: str,
+    ) -> None:
+        document = make_document(
+            make_collection("Letters"), content(text, stated), file_name=file_name
+        )
+        assert document.current is not None
+        assert document.current.language == language
+
+    def test_a_person_is_believed_before_the_text(self) -> None:
+        letters = make_collection("Letters")
+        document = make_document(letters, GERMAN, file_name="a.txt")
+        Document.objects.filter(pk=document.pk).update(language="nl", language_given=True)
+        services.reprocess([document], acting_user=None)
+        document.refresh_from_db()
+        assert document.latest is not None
+        processing_steps.advance(document.latest.pk)
+        document.latest.refresh_from_db()
+        assert document.latest.language == "nl"
+
+
+def test_figures_are_in_no_language() -> None:
+    assert not detect_language("6ff4681d-cd86-43e5-8722 " * 20)

@@ -25,13 +25,17 @@ class Attachment:
 
 @dataclass
 class Letter:
-    """What an Outlook message says. `html` is bytes in UTF-8; `inner` are messages attached."""
+    """What an Outlook message says.
+
+    `html` is bytes in UTF-8, `rtf` compressed; `inner` are messages attached.
+    """
 
     subject: str = "Beam handbook"
     sender: tuple[str, str] = ("Ada Weigher", "ada@example.org")
     to: Sequence[tuple[str, str]] = (("Bo", "bo@example.org"),)
     body: str = "A steelyard weighs."
     html: bytes = b""
+    rtf: bytes = b""
     attachments: Sequence[Attachment] = ()
     inner: Sequence[Letter] = ()
     extra: Mapping[int, str] = field(default_factory=dict)
@@ -49,7 +53,8 @@ def _message(letter: Letter, header: int) -> Folder:
     }  # fmt: skip
     # 1 May 2024, 8:00 UTC, in tenths of microseconds since 1601; the HTML's code page is UTF-8.
     numbers = {0x0039: (0x0040, 133_590_240_000_000_000), 0x3FDE: (0x0003, 65001)}
-    binaries = {0x1013: letter.html} if letter.html else {}
+    bodies = {0x1013: letter.html, 0x1009: letter.rtf}
+    binaries = {number: body for number, body in bodies.items() if body}
     folder = dict(_properties(header, texts, numbers, binaries))
     for index, (name, address) in enumerate(letter.to):
         held = _properties(8, {0x3001: name, 0x39FE: address}, {0x0C15: (0x0003, 1)}, {})

@@ -6,8 +6,8 @@ import codecs
 import email
 import io
 import mimetypes
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
 from email.header import decode_header
@@ -16,12 +16,15 @@ from email.utils import parsedate_to_datetime
 
 from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.files.filetypes import HEAD_BYTES
+from ingestion.files.text_types import unmarked_codec
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import paragraph_blocks
+from ingestion.parsing.formats.tnef import NotTnef, tnef_parts
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -30,7 +33,9 @@ _DEEPEST = 50
 _CONTEXT_BYTES = 20_000
 # 7-bit encodings look like ASCII, so their declaration must be trusted.
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
-_SOFT_BREAK = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
+_SIGNATURE = "-- "
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _ENCRYPTED = frozenset(
     {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
 )
@@ -47,9 +52,11 @@ class MailParser:
     name = "email"
 
     def extract(self, source: Source) -> Extraction:
+        data = source.path.read_bytes()
+        if data.startswith(_UTF16) or unmarked_codec(data[:HEAD_BYTES]):
+            data = decode(data).encode("utf-8", "replace")
         # A byte order mark before the first header would turn all headers into text.
-        data = source.path.read_bytes().removeprefix(codecs.BOM_UTF8)
-        return read_message(email.message_from_bytes(data), source)
+        return read_message(email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8)), source)
 
 
 def read_message(message: Message, source: Source) -> Extraction:
@@ -73,7 +80,8 @@ def _decoded(raw: str, message: Message) -> str:
     if not data.isascii() or b"\x1b" in data:
         return _undeclared(data.replace(b"\r", b" ").replace(b"\n", b" "), message)
     try:
-        parts = decode_header(raw)
+        # It drops the space that begins a folded line before an encoded word.
+        parts = decode_header(raw.replace("\r", "").replace("\n", ""))
     except (HeaderParseError, ValueError):
         return raw
     return "".join(
@@ -128,6 +136,7 @@ class _MessageReader:
         self._completeness = extraction.completeness
         self._completeness.unit = Unit.MESSAGE
         self._parts = 0
+        self._message = Message()
         self._keeper = PartKeeper(source.scratch, source.limits)
 
     def blocks(self, message: Message) -> Iterator[Block]:
@@ -148,6 +157,7 @@ class _MessageReader:
             yield Block(BlockKind.PARAGRAPH, "\n".join(lines))
         attachments: list[str] = []
         attached: list[Message] = []
+        self._message = message
         yield from self._part(message, attachments, attached, level)
         for inner in attached:
             yield from self.message(inner, level + 1)
@@ -174,6 +184,8 @@ class _MessageReader:
         elif part.is_multipart():
             for child in _children(part):
                 yield from self._part(child, attachments, attached, level)
+        elif inner := self._tnef(part):
+            yield from self._part(inner, attachments, attached, level + 1)
         elif name := _file_name(part):
             attachments.append(name)
             self._attached(part, name)
@@ -182,6 +194,16 @@ class _MessageReader:
         elif kind.startswith(("text/", "multipart/")):
             # A multipart without a boundary is read as plain text.
             yield from paragraph_blocks(_plain(part))
+
+    def _tnef(self, part: Message) -> Message | None:
+        """The parts in Outlook's winmail.dat; None if the part is another, or damaged."""
+        name = _file_name(part).lower()
+        if part.get_content_type() not in _TNEF and name not in ("winmail.dat", "win.dat"):
+            return None
+        with suppress(NotTnef):
+            has_text = any(_is_text(each) for each in self._message.walk())
+            return tnef_parts(_payload(part), with_body=not has_text)
+        return None
 
     def _attached(self, part: Message, name: str) -> None:
         """Keep an attachment as a part, unless it only decorates or signs the text."""
@@ -253,6 +275,12 @@ def _with_extension(part: Message, name: str) -> str:
     return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 
+def _is_text(part: Message) -> bool:
+    """Whether the part is a text that is shown, with a word in it."""
+    is_text = part.get_content_maintype() == "text" and not part.is_multipart()
+    return is_text and not _file_name(part) and bool(strip_tags(_plain(part)))
+
+
 def _is_encrypted(part: Message) -> bool:
     # Opaquely signed messages share the type of encrypted ones.
     return part.get_content_type() in _ENCRYPTED and part.get_param("smime-type") != "signed-data"
@@ -279,8 +307,31 @@ def _payload(part: Message) -> bytes:
 
 def _plain(part: Message) -> str:
     text = _text(_payload(part), part.get_content_charset(""))
-    # Soft line breaks (RFC 3676): the paragraph continues on the next line.
-    return _SOFT_BREAK.sub(" ", text) if part.get_param("format") == "flowed" else text
+    if str(part.get_param("format")).lower() != "flowed":
+        return text
+    return _unfolded(text, deletes_space=str(part.get_param("delsp")).lower() == "yes")
+
+
+def _unfolded(text: str, *, deletes_space: bool) -> str:
+    """The paragraphs of flowed text (RFC 3676) as lines, each with its depth of quotation.
+
+    A line that ends with a space continues on the next one of its depth. The space belongs to the
+    text, unless `deletes_space`; a space that begins a line is stuffing.
+    """
+    lines: list[list[str]] = []
+    continues = -1  # the depth of the line before, if it goes on
+    for line in text.replace("\r\n", "\n").split("\n"):
+        content = line.lstrip(">")
+        depth, content = line[: len(line) - len(content)], content.removeprefix(" ")
+        is_signature = content == _SIGNATURE
+        is_soft = content.endswith(" ") and not is_signature
+        content = content[:-1] if is_soft and deletes_space else content
+        if continues == len(depth) and not is_signature:
+            lines[-1].append(content)
+        else:
+            lines.append([f"{depth} {content}" if depth else content])
+        continues = len(depth) if is_soft else -1
+    return "\n".join(map("".join, lines))
 
 
 PARSER = MailParser()

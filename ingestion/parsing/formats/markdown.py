@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -40,6 +41,9 @@ READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100
 """Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
 READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
+# Behind a heading, an identifier first, and on a paragraph's last line.
+_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
+_KRAMDOWN = re.compile(r"\s*\{:[^{}]*\}$")
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
@@ -57,12 +61,24 @@ class MarkdownParser:
 
 
 class MarkdownReader(TreeReader):
-    """Reads HTML tables, which pandoc leaves as raw HTML in Markdown, by a second run."""
+    """Reads HTML tables, which pandoc leaves as raw HTML in Markdown, by a second run.
+
+    The attributes of other dialects (`{#id .class}`, `{: .class}`) are left out.
+    """
 
     def __init__(self, limits: ParseLimits) -> None:
         super().__init__()
         self._limits = limits
         self._tables = 0
+
+    def heading(self, inlines: Sequence[Node]) -> str:
+        return _ATTRIBUTES.sub("", super().heading(inlines))
+
+    def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
+        for block in super()._block_para(inlines, depth):
+            yield replace(block, text=_KRAMDOWN.sub("", block.text))
+
+    _block_plain = _block_para
 
     def _block_rawblock(self, content: Any, depth: int) -> Iterator[Block]:
         markup, raw = content
@@ -257,8 +273,9 @@ def _text(tokens: Iterator[Token]) -> list[Node]:
 
 
 def _inlines(children: Sequence[Token]) -> Iterator[Node]:
-    """Yield text, breaks, code and images; emphasis and links are the text within them."""
-    for token in children:
+    """Yield text, breaks, code, links and images; emphasis is the text within it."""
+    tokens = iter(children)
+    for token in tokens:
         if token.type == "text":
             # pandoc's text consists of words with one space between them.
             yield _node("Str", _BLANKS.sub(" ", token.content.translate(_DECODED)))
@@ -270,6 +287,10 @@ def _inlines(children: Sequence[Token]) -> Iterator[Node]:
             yield _node("Code", [["", [], []], token.content.translate(_DECODED)])
         elif token.type == "html_inline":
             yield _node("RawInline", ["html", token.content])
+        elif token.type == "link_open":
+            inner = list(takewhile(lambda each: each.type != "link_close", tokens))
+            address = str(token.attrs.get("href", ""))
+            yield _node("Link", [["", [], []], list(_inlines(inner)), [address, ""]])
         elif token.type == "image":
             yield from _inlines(token.children or ())
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ingestion import currency_dates as currency
+from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.html_ruby import with_marked_readings
 from ingestion.parsing.formats.pandoc_tree import (
+    Node,
     TreeReader,
     metadata_text,
     metadata_texts,
@@ -140,10 +144,32 @@ _SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECAS
 _NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
 _NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
 _HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
+# Of most notices: cookie-banner, cookieConsent, onetrust-consent-sdk, CybotCookiebotDialog.
+_COOKIES = re.compile(
+    r"cookie[-_]?(?:banner|bar|consent|dialog|law|modal|notice|notification|popup)"
+    r"|\bonetrust|cookiebot|\busercentrics",
+    re.IGNORECASE,
+)
 _BODY_TEXT = re.compile(r"\w")
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _BODY_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _DEEPEST = 2_000
+_SITE = re.compile(
+    r"<meta\b(?=[^<>]*\bproperty\s*=\s*[\"']?og:site_name\b)"
+    r"[^<>]*\bcontent\s*=\s*(?:\"([^\"]*)\"|'([^']*)')",
+    re.IGNORECASE,
+)
+_SEPARATOR = r"(?:\s+[-–—|·•»]+\s+|\s*[|—»]\s*)"
+_TABLE = re.compile(
+    r"(<table\b[^<>]*>(?:\s|<caption\b[^<>]*>[^<]*</caption\s*>|</?col(?:group)?\b[^<>]*>)*)"
+    r"(<tbody\b[^<>]*>\s*)?(?=<tr\b)",
+    re.IGNORECASE,
+)
+_ROW = re.compile(r"<tr\b(?:(?!<tr\b|</t(?:able|body)\b).){0,20000}", re.IGNORECASE | re.DOTALL)
+_ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
+_DATA_CELL = re.compile(r"<td\b", re.IGNORECASE)
+_TABLE_IN_ROW = re.compile(r"<table\b", re.IGNORECASE)
+_MOST_HEAD_ROWS = 1_000
 
 
 class HtmlParser:
@@ -156,11 +182,90 @@ class HtmlParser:
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
-        text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
+        text = _without_navigation(with_table_heads(_SPAN.sub(r"\g<1>1000", text)))
         text = with_marked_readings(text)
-        result = extraction(read_tree(text, "html", source.limits), TreeReader())
+        tree = read_tree(text, "html", source.limits)
+        nodes = list(_without_notices(tree.blocks))
+        if any(_BODY_TEXT.search(block.text) for block in TreeReader().blocks(nodes)):
+            tree = Tree(tree.meta, nodes)
+        result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)
+        headings = list(_top_headings(tree.blocks))
+        title = page_title(result.metadata.title, headings, _site_name(text))
+        result.metadata = replace(result.metadata, title=title)
         return result.cut_off(is_cut_off)
+
+
+def _without_notices(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The nodes without cookie notices and what states to be navigation, at any depth of <div>."""
+    for node in nodes:
+        if node["t"] != "Div":
+            yield node
+            continue
+        (identifier, classes, attributes), inner = node["c"]
+        names = " ".join([identifier, *classes])
+        if dict(attributes).get("role") != "navigation" and not _COOKIES.search(names):
+            attr = [identifier, classes, attributes]
+            yield {"t": "Div", "c": [attr, list(_without_notices(inner))]}
+
+
+def page_title(title: str, headings: Sequence[str], site: str) -> str:
+    """The title without the name of the site, where a top heading or the site says which it is."""
+    title = " ".join(title.split())
+    for heading in sorted(headings, key=len, reverse=True):
+        if re.match(re.escape(heading) + _SEPARATOR, title, re.IGNORECASE):
+            return title[: len(heading)]
+    if not site:
+        return title
+    name = re.escape(" ".join(site.split()))
+    return re.sub(f"{_SEPARATOR}{name}$|^{name}(?:{_SEPARATOR}|: )", "", title) or title
+
+
+def _top_headings(nodes: Sequence[Node]) -> Iterator[str]:
+    for node in nodes:
+        if node["t"] == "Header" and node["c"][0] == 1:
+            if text := " ".join(TreeReader().heading(node["c"][2]).split()):
+                yield text
+        elif node["t"] == "Div":
+            yield from _top_headings(node["c"][1])
+
+
+def with_table_heads(text: str) -> str:
+    """The page with an explicit head in tables whose first row of <th> spans several rows.
+
+    Without one, pandoc takes the first row alone for the head and cuts its cells off at its end:
+    those of the next rows moved to the left.
+    """
+    parts: list[str] = []
+    position = 0
+    for table in _TABLE.finditer(text):
+        ends = _head_end(text, table.end())
+        if table.start() >= position and ends:
+            body = table[2] or ""
+            head = f"<thead>{text[table.end() : ends]}</thead>"
+            parts += [text[position : table.end(1)], head, body]
+            position = ends
+    return "".join([*parts, text[position:]])
+
+
+def _head_end(text: str, start: int) -> int:
+    """The end of the rows that the first one's cells span; 0 if it is alone or has data."""
+    end, count, rows = start, 0, 1
+    while count < rows:
+        row = _ROW.match(text, end)
+        if row is None or _TABLE_IN_ROW.search(row[0]):
+            return 0
+        if not count:
+            rows = max(map(int, _ROW_SPAN.findall(row[0])), default=1)
+            if not 1 < rows <= _MOST_HEAD_ROWS or _DATA_CELL.search(row[0]):
+                return 0
+        count, end = count + 1, row.end()
+    return end
+
+
+def _site_name(text: str) -> str:
+    stated = _SITE.search(text)
+    return html.unescape(stated[1] or stated[2] or "") if stated else ""
 
 
 def decode_html(data: bytes) -> str:
@@ -192,28 +297,75 @@ def _nesting(text: str) -> int:
 HTML = HtmlParser()
 
 
+def note_includes(result: Extraction, names: Sequence[str]) -> None:
+    """Record the other files whose text belongs to this one; they are never opened."""
+    result.completeness.add(Unit.FILE, Why.LINK, names)
+    if names:
+        result.completeness.others[Unit.FILE] = 1 + len(names)
+
+
 @dataclass(frozen=True)
 class MarkupParser:
     """Sections, lists, tables, listings; title and author from the document's own header.
 
-    `reader` is pandoc's name of the format, `includes` matches the directives to remove.
+    `reader` is pandoc's name of the format, `includes` matches the directives to remove, with the
+    name of a file. `prepare` rewrites what pandoc misreads.
     """
 
     reader: str
     includes: re.Pattern[str]
+    prepare: Callable[[str], str] = str
 
     @property
     def name(self) -> str:
         return f"pandoc-{self.reader}"
 
     def extract(self, source: Source) -> Extraction:
-        text = self.includes.sub("", decode(source.path.read_bytes()))
+        text = decode(source.path.read_bytes())
+        names = self.includes.findall(text)
+        text = self.includes.sub("", text)
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        return extraction(read_tree(text, self.reader, source.limits), TreeReader())
+        tree = read_tree(self.prepare(text), self.reader, source.limits)
+        result = extraction(tree, TreeReader())
+        note_includes(result, names)
+        return result
 
 
-ASCIIDOC = MarkupParser("asciidoc", re.compile(r"^include::\S*\[.*\]\s*$", re.MULTILINE))
+_DELIMITER = re.compile(r"(?:-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,}|--)|(```)\w*")
+_ASCIIDOC_ITEM = re.compile(r"[ \t]*(?:\*{1,5}|\.{1,5}|-|\d+\.)[ \t]+\S")
+
+
+def with_whole_lists(text: str) -> str:
+    """AsciiDoc in which pandoc does not end a list behind a block attached to an item by `+`.
+
+    An empty line before the next item, or a picture, would: numbers would begin again.
+    """
+    lines: list[str] = []
+    gap: list[str] = []
+    is_attached, delimiter = False, ""
+    for line in text.split("\n"):
+        bare = line.rstrip()
+        if delimiter:
+            delimiter = "" if bare == delimiter else delimiter
+        elif not bare and is_attached:
+            gap.append(line)
+            continue
+        elif opening := _DELIMITER.fullmatch(bare):
+            delimiter = opening[1] or bare
+        elif gap and _ASCIIDOC_ITEM.match(line):
+            gap = []
+        # Another paragraph ends the list.
+        is_attached = bare == "+" or (is_attached and not gap)
+        line = re.sub("^image::", "image:", line) if is_attached else line
+        lines += [*gap, line]
+        gap = []
+    return "\n".join([*lines, *gap])
+
+
+ASCIIDOC = MarkupParser(
+    "asciidoc", re.compile(r"^include::(\S*?)\[.*\]\s*$", re.MULTILINE), with_whole_lists
+)
 ORG = MarkupParser(
-    "org", re.compile(r"^#\+(?:include|setupfile):.*$", re.MULTILINE | re.IGNORECASE)
+    "org", re.compile(r"^#\+(?:include|setupfile):[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 )

@@ -6,9 +6,9 @@ differs from the stated one, so the properties are read one by one here.
 
 from __future__ import annotations
 
-import base64
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import Message
 from email.utils import format_datetime
 from pathlib import Path
@@ -18,6 +18,8 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
+from ingestion.parsing.formats.mime import attached_message, attachment, leaf
+from ingestion.parsing.formats.tnef import RTF_NAME, NotTnef, plain_rtf
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -198,14 +200,17 @@ def _body(properties: _Properties, notes: Extraction) -> Message:
     body = Message()
     body["Content-Type"] = "multipart/alternative"
     if plain.strip():
-        body.attach(_leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
+        body.attach(leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
     if html.strip():
-        body.attach(_leaf("text/html", html, properties.encoding))
+        body.attach(leaf("text/html", html, properties.encoding))
     elif marked_up := properties.text(_HTML_STRING):
-        body.attach(_leaf("text/html", marked_up.encode("utf-8", "replace"), "utf-8"))
+        body.attach(leaf("text/html", marked_up.encode("utf-8", "replace"), "utf-8"))
     if not body.get_payload():
-        body.attach(_leaf("text/plain", b"", "utf-8"))
-        if properties.data(_RTF):
+        rtf = properties.data(_RTF)
+        with suppress(NotTnef):
+            return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")
+        body.attach(leaf("text/plain", b"", "utf-8"))
+        if rtf:
             notes.completeness.add(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
             notes.warnings.append(
                 "The text of this message exists as rich text (RTF) only and was not read. In "
@@ -222,29 +227,12 @@ def _attachment(
         if storage.name == f"__substg1.0_{_ATTACHMENT_DATA:04X}000D":
             inner = _Properties(storage, _EMBEDDED)
             if inner.text(_CLASS) or inner.text(_SUBJECT, _BODY):
-                wrapper = Message()
-                wrapper["Content-Type"] = "message/rfc822"
-                wrapper.set_payload([_message(inner, limits, notes, depth + 1)])
-                return wrapper
-    kind = properties.text(_MIME) or "application/octet-stream"
-    part = _leaf(kind, properties.data(_ATTACHMENT_DATA), "")
+                return attached_message(_message(inner, limits, notes, depth + 1))
+    kind = properties.text(_MIME)
     name = properties.text(_LONG_NAME, _SHORT_NAME)
-    is_inline = properties.text(_CONTENT_ID) or properties.number(_HIDDEN)
-    disposition = "inline" if is_inline and kind.startswith("image/") else "attachment"
-    part.add_header("Content-Disposition", disposition)
-    if name:
-        part.set_param("filename", " ".join(name.split()), "Content-Disposition", charset="utf-8")
-    return part
-
-
-def _leaf(kind: str, data: bytes, charset: str) -> Message:
-    part = Message()
-    part["Content-Type"] = kind if kind.isascii() and kind.isprintable() else "text/plain"
-    if charset:
-        part.set_param("charset", charset)
-    part["Content-Transfer-Encoding"] = "base64"
-    part.set_payload(base64.b64encode(data).decode("ascii"))
-    return part
+    decorates = bool(properties.text(_CONTENT_ID) or properties.number(_HIDDEN))
+    is_inline = decorates and kind.startswith("image/")
+    return attachment(name, properties.data(_ATTACHMENT_DATA), kind, is_inline=is_inline)
 
 
 PARSER = OutlookParser()

@@ -21,6 +21,19 @@ _TAG = re.compile(
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
 _MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
+_DIGIT = re.compile(r"\d+")
+_TRADE_MARKS = {"TM": "™", "SM": "℠"}
+_RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
+_RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
+# A letter raised behind a word is a mark (of an affiliation, a note): "Weigherᵃ", not "XIXᵉ".
+_MARKED_WORD = re.compile(r"[^\W\d_]{2}[a-zß-ÿ]$")
+# The text of links beside a heading or behind a note that lead back to the place itself.
+_PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
+_LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
+_BACK = frozenset(
+    {"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink", "mw-editsection"}
+)
+"""Classes and roles of a note's own number, of the brackets around it, and of "[edit]"."""
 
 
 def metadata_text(value: Node | None) -> str:
@@ -48,7 +61,41 @@ def metadata_texts(value: Node | None) -> list[str]:
 
 def strip_tags(source: str) -> str:
     """The text of an HTML fragment."""
+    source = _RAISED_TEXT.sub(lambda raised: _raised(raised[2], raised[1]), source)
     return html.unescape(_TAG.sub(" ", source)).strip()
+
+
+def _raised(text: str, kind: str) -> str:
+    """A superscript (`p`) or subscript (`b`) in digits of that kind; words stay: 2nd, CO₂-eq."""
+    if kind in "pP":
+        if mark := _TRADE_MARKS.get(text.upper()):
+            return mark
+        if text.startswith("[") and text.endswith("]"):
+            text = text[1:-1]
+    signs = SUPERSCRIPTS if kind in "pP" else SUBSCRIPTS
+    if all(ord(char) in signs for char in text):
+        return text.translate(signs)
+    return _DIGIT.sub(lambda digits: digits[0].translate(signs), text)
+
+
+def _with_raised(nodes: Sequence[Node]) -> Sequence[Node]:
+    """The nodes with <sup> and <sub>, which Markdown leaves as raw tags, as nodes."""
+    if not any(node["t"] == "RawInline" for node in nodes):
+        return nodes
+    out: list[Node] = []
+    opened: list[tuple[str, int]] = []
+    for node in nodes:
+        tag = _RAISED.fullmatch(node["c"][1]) if node["t"] == "RawInline" else None
+        if tag is None:
+            out.append(node)
+            continue
+        kind = "Superscript" if tag["kind"] in "pP" else "Subscript"
+        if not tag["end"]:
+            opened.append((kind, len(out)))
+        elif opened and opened[-1][0] == kind:
+            _, start = opened.pop()
+            out[start:] = [{"t": kind, "c": out[start:]}]
+    return out
 
 
 class TreeReader:
@@ -66,7 +113,12 @@ class TreeReader:
 
     def text(self, nodes: Sequence[Node]) -> str:
         """The plain text of inline nodes."""
-        return "".join(self._inline(node) for node in nodes)
+        text = ""
+        for node in _with_raised(nodes):
+            inline = self._inline(node)
+            is_mark = node["t"] == "Superscript" and len(inline) == 1 and inline.isalpha()
+            text += f" {inline}" if is_mark and _MARKED_WORD.search(text[-3:]) else inline
+        return text
 
     # Blocks
 
@@ -78,7 +130,11 @@ class TreeReader:
 
     def _block_header(self, content: Any, depth: int) -> Iterator[Block]:
         level, _, inlines = content
-        yield Block(BlockKind.HEADING, self.text(inlines), level=min(max(level, 1), 6))
+        yield Block(BlockKind.HEADING, self.heading(inlines), level=min(max(level, 1), 6))
+
+    def heading(self, inlines: Sequence[Node]) -> str:
+        """The text of a heading, without its permalink."""
+        return _LAST_PERMALINK.sub("", self.text(inlines)).strip()
 
     def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
         yield Block(BlockKind.PARAGRAPH, self.text(inlines))
@@ -121,13 +177,18 @@ class TreeReader:
                 # second line, which is indented, for the definition of the first.
                 yield from self._item(nodes, depth, term[2:], joint=" ")
             else:
-                yield from defined(term, self._item(nodes, depth, term, joint=": "))
+                joint = " " if term.endswith(":") else ": "
+                yield from defined(
+                    term, self._item(nodes, depth, term, joint=joint if term else "")
+                )
 
     def _item(self, nodes: list[Node], depth: int, label: str, joint: str = "") -> Iterator[Block]:
         """A list item of its label and first paragraph, then the blocks nested in it."""
         opening = ""
+        while nodes and nodes[0]["t"] == "Div" and not nodes[0]["c"][0][1]:
+            nodes = [*nodes[0]["c"][1], *nodes[1:]]
         if nodes and nodes[0]["t"] in ("Para", "Plain"):
-            opening, nodes = self.text(nodes[0]["c"]), nodes[1:]
+            opening, nodes = self.text(nodes[0]["c"]).lstrip(" "), nodes[1:]
         text = f"{label}{joint}{opening}" if opening else label.rstrip()
         yield Block(BlockKind.LIST_ITEM, text, level=depth)
         yield from self.blocks(nodes, depth + 1)
@@ -209,9 +270,11 @@ class TreeReader:
         if kind in ("Emph", "Strong", "Strikeout", "SmallCaps", "Underline"):
             return self.text(content)
         if kind == "Superscript":
-            return self.text(content).translate(SUPERSCRIPTS)
+            return _raised(self.text(content), "p")
         if kind == "Subscript":
-            return self.text(content).translate(SUBSCRIPTS)
+            return _raised(self.text(content), "b")
+        if kind == "Span" and _leads_back(content[0]):
+            return ""
         if kind in ("Span", "Cite", "Quoted"):
             text = self.text(content[1])
             if kind != "Quoted":
@@ -225,7 +288,7 @@ class TreeReader:
         if kind == "Math":
             return str(content[1])
         if kind == "Link":
-            return self.text(content[1]) or str(content[2][0])
+            return self._link(content[0], self.text(content[1]), str(content[2][0]))
         if kind == "Image":
             return self.text(content[1])
         if kind == "Note":
@@ -234,8 +297,19 @@ class TreeReader:
             return "\n" if content[1].lower().startswith("<br") else ""
         return ""
 
+    def _link(self, attr: Attr, text: str, address: str) -> str:
+        """The link's text; its address if it has none; nothing of a link to the place itself."""
+        if _leads_back(attr) or ("#" in address and _PERMALINK.fullmatch(text)):
+            return ""
+        return _raised(text, "p") if "footnote-reference" in attr[1] else text or address
+
     def _code(self, attr: Attr, code: str) -> str:
         return code
+
+
+def _leads_back(attr: Attr) -> bool:
+    _, classes, attributes = attr
+    return not _BACK.isdisjoint([*classes, dict(attributes).get("role", "")])
 
 
 def defined(term: str, blocks: Iterable[Block]) -> Iterator[Block]:

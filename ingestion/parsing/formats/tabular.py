@@ -22,6 +22,10 @@ _SAMPLE_ROWS = 200
 # Excel's first line with the delimiter, which Excel does not display.
 _STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
 
+# Before a letter it is no backslash at the end of a quoted cell.
+_ESCAPED_QUOTE = re.compile(r'(?<!\\)\\"\w')
+_ESCAPE = re.compile(r'\\["\\]')
+
 MOST_CELLS = 2_000_000
 """Maximum number of cells of one grid: a hostile span demands billions. A guess."""
 
@@ -32,13 +36,20 @@ class TabularParser:
     name = "csv"
 
     def extract(self, source: Source) -> Extraction:
-        text = decode(source.path.read_bytes()).replace("\x00", "")
+        text = _with_doubled_quotes(decode(source.path.read_bytes()).replace("\x00", ""))
         preferred = "\t" if source.file_type == filetypes.TSV else ","
         if match := _STATED_DELIMITER.match(text):
             rows = _read(text[match.end() :], match[1], source.limits)
         else:
             rows = _read(text, delimiter_of(text, preferred), source.limits)
         return Extraction(tables_in(rows))
+
+
+def _with_doubled_quotes(text: str) -> str:
+    """The text with `\\"` of databases' exports as `""`; a cell may also end with a backslash."""
+    if not _ESCAPED_QUOTE.search(text):
+        return text
+    return _ESCAPE.sub(lambda escape: '""' if escape[0] == '\\"' else escape[0][1], text)
 
 
 def delimiter_of(text: str, preferred: str = ",") -> str:

@@ -145,7 +145,7 @@ def test_comments_stay_out_of_the_sentence_they_are_about(parse: Parse) -> None:
         '</office:annotation>beam<office:annotation-end office:name="1"/>'
     )
     document = parse(_odt(f"<text:p>Slide the {comment} now.</text:p>"), "a.odt")
-    assert list(document.blocks) == [p("Slide the beam now.")]
+    assert list(document.blocks) == [p("Slide the beam now."), p("Ada: Sure?")]
 
 
 @pytest.mark.parametrize(

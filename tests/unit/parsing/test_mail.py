@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import struct
 
 import pytest
 
-from ingestion.domain import BlockKind
+from ingestion.domain import BlockKind, Unit
 from ingestion.errors import NoText, ParseLimitExceeded
+from ingestion.parsing.formats.tnef import NotTnef, plain_rtf
 from tests.samples import builders
+from tests.samples.outlook import Letter, make_msg
 
 from .conftest import Parse
 from .shorthand import h, p
@@ -84,6 +87,40 @@ def test_seven_bit_encodings_and_soft_line_ends_are_read(parse: Parse) -> None:
     assert parse(flowed, "a.eml").blocks[-1] == p("One line.\nTwo.")
 
 
+FLOWED = (
+    "Open https://e.org/?view=all&fil \r\nter=open to see the quar \r\nterly list.\r\n"
+    " From the pier. \r\n  > no quote\r\n> one \r\n> line\r\n>> older \r\n> newer\r\n-- \r\nAda\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        (
+            "format=flowed; delsp=yes",
+            "Open https://e.org/?view=all&filter=open to see the quarterly list.\n"
+            "From the pier. > no quote\n> oneline\n>> older\n> newer\n-- \nAda",
+        ),
+        (
+            'format="Flowed"',
+            "Open https://e.org/?view=all&fil ter=open to see the quar terly list.\n"
+            "From the pier.  > no quote\n> one line\n>> older \n> newer\n-- \nAda",
+        ),
+    ],
+)
+def test_flowed_text(parse: Parse, parameters: str, text: str) -> None:
+    message = f"{HEADERS}Content-Type: text/plain; charset=utf-8; {parameters}\r\n\r\n{FLOWED}"
+    assert parse(message, "a.eml").blocks[-1] == p(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le"])
+def test_mail_saved_as_utf_16(parse: Parse, encoding: str) -> None:
+    message = HEADERS + "Content-Type: text/plain; charset=iso-8859-1\r\n\r\nGröße 5 €\r\n"
+    document = parse(message.encode(encoding), "a.eml")
+    assert document.title == "Beams"
+    assert list(document.blocks) == [h(1, "Beams"), SENDER, p("Größe 5 €")]
+
+
 def test_an_attached_text_is_named_and_not_read(parse: Parse) -> None:
     message = (
         HEADERS + "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nHello.\r\n--b\r\n"
@@ -112,6 +149,11 @@ def test_unusual_mail_is_read(parse: Parse) -> None:
     assert document.blocks[1] == p("Date: soon")
 
 
+def test_a_subject_folded_before_an_encoded_word(parse: Parse) -> None:
+    subject = "Die =?utf-8?q?H=C3=A4user?= an der\r\n =?utf-8?q?Stra=C3=9F?=\r\n =?utf-8?q?e?="
+    assert parse(f"Subject: {subject}\r\n\r\nText.", "a.eml").title == "Die Häuser an der Straße"
+
+
 def test_byte_order_mark_before_the_first_header_is_ignored(parse: Parse) -> None:
     assert parse(b"\xef\xbb\xbfSubject: Beams\r\n\r\nText.", "a.eml").title == "Beams"
 
@@ -119,6 +161,106 @@ def test_byte_order_mark_before_the_first_header_is_ignored(parse: Parse) -> Non
 def test_a_multipart_without_boundary_is_read_as_text(parse: Parse) -> None:
     document = parse(HEADERS + "Content-Type: multipart/mixed\r\n\r\nA hook.\r\n", "a.eml")
     assert list(document.blocks) == [h(1, "Beams"), SENDER, p("A hook.")]
+
+
+# [MS-OXRTFCP], example 1.
+COMPRESSED = bytes.fromhex(
+    "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c0900206277"
+    "05b06c647d0a800fa0"
+)
+
+
+def attribute(level: int, name: int, value: bytes) -> bytes:
+    return struct.pack("<BHHI", level, name, 0, len(value)) + value + b"\0\0"
+
+
+def properties(*values: tuple[int, int, bytes]) -> bytes:
+    """MAPI properties, given as type, number and value."""
+    out = struct.pack("<I", len(values))
+    for kind, number, value in values:
+        size = b"" if kind == 3 else struct.pack("<II", 1, len(value))
+        out += struct.pack("<HH", kind, number) + size + value + bytes(-len(value) % 4)
+    return out
+
+
+def winmail(*body: tuple[int, int, bytes], inner: bytes = b"") -> bytes:
+    """A winmail.dat with an attached file and, in `inner`, an attached message."""
+    names = properties((0x1F, 0x3707, "Größe.txt".encode("utf-16-le")))
+    parts = [
+        attribute(1, 0x9003, properties((3, 0x3FDE, struct.pack("<I", 1252)), *body)),
+        attribute(2, 0x9002, b""),
+        attribute(2, 0x800F, b"It holds 5 t."),
+        attribute(2, 0x9005, names),
+    ]
+    if inner:
+        stored = properties((0x0D, 0x3701, bytes(16) + inner))
+        parts += [attribute(2, 0x9002, b""), attribute(2, 0x9005, stored)]
+    return b"\x78\x9f\x3e\x22\1\0" + b"".join(parts)
+
+
+def with_winmail(data: bytes, plain: str = "") -> bytes:
+    head = HEADERS + "Content-Type: multipart/mixed; boundary=b\r\n\r\n"
+    head += f"--b\r\nContent-Type: text/plain\r\n\r\n{plain}\r\n--b\r\n"
+    head += "Content-Type: application/ms-tnef; name=winmail.dat\r\n"
+    head += "Content-Transfer-Encoding: base64\r\n\r\n"
+    return head.encode() + base64.encodebytes(data) + b"--b--\r\n"
+
+
+HTML = (0x102, 0x1013, "<p>Zwei Füße</p>".encode("cp1252"))
+RTF = (0x102, 0x1009, COMPRESSED)
+
+
+@pytest.mark.parametrize(
+    ("body", "plain", "texts"),
+    [
+        ([HTML, RTF], "", ["Zwei Füße", "Attachments: Größe.txt"]),
+        ([RTF], "", ["Attachments: message.rtf, Größe.txt"]),
+        ([HTML], "Two feet", ["Two feet", "Attachments: Größe.txt"]),
+    ],
+    ids=["the body", "RTF alone is a part", "the body is there already"],
+)
+def test_winmail_is_opened(
+    parse: Parse, body: list[tuple[int, int, bytes]], plain: str, texts: list[str]
+) -> None:
+    document = parse(with_winmail(winmail(*body), plain), "a.eml")
+    assert [block.text for block in document.blocks[2:]] == texts
+    assert document.completeness.others == {Unit.FILE: texts[-1].count(",") + 1}
+    assert not document.completeness.losses
+
+
+def test_messages_in_winmail(parse: Parse) -> None:
+    inner = winmail((0x1F, 0x0037, "Hooks".encode("utf-16-le")), (0x1E, 0x1000, b"They hold."))
+    document = parse(with_winmail(winmail(HTML, inner=inner)), "a.eml")
+    texts = [block.text for block in document.blocks[2:]]
+    assert texts[:3] == ["Zwei Füße", "Hooks", "They hold."]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"no such file", winmail(HTML)[:50], winmail(HTML)[:60], winmail((0x102, 0x1009, b"x"))],
+    ids=["another file", "cut off", "cut off between", "unreadable RTF"],
+)
+def test_a_damaged_winmail_is_named(parse: Parse, data: bytes) -> None:
+    document = parse(with_winmail(data), "a.eml")
+    assert document.blocks[-1] == p("Attachments: winmail.dat")
+    (gap,) = document.completeness.losses
+    assert (gap.unit, gap.places) == (Unit.FILE, ("winmail.dat",))
+
+
+def test_compressed_rtf() -> None:
+    assert plain_rtf(COMPRESSED) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
+    stored = struct.pack("<II4sI", 17, 5, b"MELA", 0) + b"{\\rtf"
+    assert plain_rtf(stored) == b"{\\rtf"
+    with pytest.raises(NotTnef):
+        plain_rtf(b"{\\rtf1 not compressed}")
+
+
+@pytest.mark.parametrize(("rtf", "is_read"), [(COMPRESSED, True), (b"no such text", False)])
+def test_outlooks_text_in_rtf_alone_is_a_part(parse: Parse, rtf: bytes, is_read: bool) -> None:
+    document = parse(make_msg(Letter(body="", rtf=rtf)), "a.msg")
+    assert (document.blocks[-1] == p("Attachments: message.rtf")) is is_read
+    assert bool(document.completeness.losses) is not is_read
+    assert any("rich text" in warning for warning in document.warnings) is not is_read
 
 
 def test_nesting_of_mails_is_limited(parse: Parse) -> None:

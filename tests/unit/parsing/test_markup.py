@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion.domain import Block
+from ingestion.domain import Block, Why
 from ingestion.parsing.formats.rst import role_text
 
 from .conftest import Parse
@@ -141,6 +141,22 @@ MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "footnote": ("Text.[^1]\n\nNext.\n\n[^1]: A note.\n", [p("Text."), p("A note."), p("Next.")]),
     "inline": ("*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n", [p("a b c d f h i\nj")]),
+    "raised": (
+        "10<sup>6</sup> of CO<sub>2</sub>\n\n<p>5 m<sup>2</sup></p>\n",
+        [p("10⁶ of CO₂"), p("5 m²")],
+    ),
+    "attributes": (
+        "# Beams {#beams}\n\n## C{x} {: .no_toc}\n\n### {x} {#y .z a=1}\n\nText.\n{: .note}\n",
+        [h(1, "Beams"), h(2, "C{x}"), h(3, "{x}"), p("Text.")],
+    ),
+    "attributes-beyond-commonmark": (
+        "# Beams {#beams}\n\n~~Text.~~[^1]\n{:.note}\n\n[^1]: 2024 began.\n",
+        [h(1, "Beams"), p("Text."), p("2024 began.")],
+    ),
+    "permalinks": (
+        "# Beams[¶](#beams)\n\n## Hooks ¶\n\n## [Arms](#arms)\n\n[#](http://e) of [1](#n)\n",
+        [h(1, "Beams"), h(2, "Hooks"), h(2, "Arms"), p("# of 1")],
+    ),
     "bad-front-matter": ("---\na: [\n---\n\nText.\n", [h(2, "a: ["), p("Text.")]),
 }
 
@@ -173,6 +189,42 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "entities": ("<p>a &lt; b &amp; c&nbsp;d &#x1F600;</p>", [p("a < b & c\xa0d 😀")]),
     "powers": ("<p>10<sup>6</sup> H<sub>2</sub>O</p>", [p("10⁶ H₂O")]),
+    "raised": (
+        "<p>x<sup>n+1</sup> 10<sup>−6</sup> 2<sup>nd</sup> A<sup>TM</sup> me<sup>[3]</sup> "
+        "Weigher<sup>a</sup> XIX<sup>e</sup></p>",
+        [p("xⁿ⁺¹ 10⁻⁶ 2nd A™ me³ Weigher a XIXe")],
+    ),
+    "permalinks": (
+        "<h1>A<a class=headerlink href=#a>¶</a></h1><h2>B <a href='http://e/b#b'>🔗</a></h2>"
+        "<h3><a class=hash-link href=#c>\u200b</a>C#<a class=anchor href=#c><svg></svg></a></h3>"
+        "<h4><a href=#d>D</a> <a href=http://e/12#c>#12</a></h4>"
+        "<dl><dt>f()<a class=headerlink href=#f>#</a></dt><dd>Folds.</dd></dl>",
+        [
+            *(h(1, "A"), h(2, "B"), h(3, "C#"), h(4, "D #12")),
+            *define("f()", li(0, "f(): Folds.")),
+        ],
+    ),
+    "note-numbers": (
+        "<p>A <a class='footnote-reference brackets' href=#n>15</a></p><aside class=footnote>"
+        "<span class=label><span class=fn-bracket>[</span><a role=doc-backlink href=#i>15</a>"
+        "<span class=fn-bracket>]</span></span><p>2024 began.</p></aside>"
+        "<dl><dt><a class=fn-backref href=#i>16</a></dt><dd><p>3 hooks.</p></dd></dl>"
+        "<ol><li><div><p>5 beams. <a href=#i>↩︎</a></p></div></li></ol>",
+        [p("A ¹⁵"), p("2024 began."), li(0, "3 hooks."), li(0, "1. 5 beams.")],
+    ),
+    "term-with-a-colon": (
+        "<dl><dt>100-999:</dt><dd>Free.</dd></dl>",
+        [li(0, "100-999: Free.")],
+    ),
+    "head-of-two-rows": (
+        "<table><caption>Sizes</caption><tbody><tr><th rowspan='2'>A</th><th colspan=2>B</th></tr>"
+        "<tr><th>w</th><th>h</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></tbody></table>",
+        [p("Sizes"), table(("A", "B", ""), ("", "w", "h"), ("1", "2", "3"))],
+    ),
+    "spanning-row-names": (
+        "<table><tr><th rowspan=2>A</th><td>1</td></tr><tr><td>2</td></tr></table>",
+        [table(("A", "1"), ("", "2"), header=False)],
+    ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
     "caption": (
         "<table><caption>Sizes</caption><tr><th>a</th><th>b</th></tr>"
@@ -189,6 +241,23 @@ def test_html_cases_are_read(parse: Parse, case: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("<title>Tuning — Beams 5.2 documentation</title>", "Tuning"),
+        ("<title>Hooks - Beams</title><meta property=og:site_name content='Beams'>", "Hooks"),
+        ("<title>Beams: Hooks</title><meta content='Beams' property='og:site_name'>", "Hooks"),
+        ("<title>Hooks - a history</title>", "Hooks - a history"),
+        ("<title>Tuning: a history</title>", "Tuning: a history"),
+        ("<title>Tuning-fork</title>", "Tuning-fork"),
+        ("<title>Beams</title><meta property=og:site_name content=Beams>", "Beams"),
+    ],
+)
+def test_a_title_goes_without_the_name_of_its_site(parse: Parse, head: str, title: str) -> None:
+    page = f"<head>{head}</head><div><h1>Tuning<a href=#t>¶</a></h1></div><p>Text.</p>"
+    assert parse(page, "a.html").title == title
+
+
+@pytest.mark.parametrize(
     ("page", "texts"),
     [
         ("<nav>Home</nav><p>A beam.</p><NAV class=x><ul><li>On</ul></NAV>", ["A beam."]),
@@ -196,6 +265,12 @@ def test_html_cases_are_read(parse: Parse, case: str) -> None:
         ("<head><title>Index</title></head><nav><p>Beams</p></nav>", ["Beams"]),
         ("<p>A beam.</p><nav><p>not closed", ["A beam.", "not closed"]),
         ("<p>A beam.</p><navy>blue</navy>", ["A beam.", "blue"]),
+        ("<div><div role=navigation><p>Home</p></div><p>A beam.</p></div>", ["A beam."]),
+        ("<div id=onetrust-consent-sdk>OK?</div><p>A beam.</p>", ["A beam."]),
+        ("<div class='cookie-banner x'><p>OK?</p></div><p>A beam.</p>", ["A beam."]),
+        ("<div class=cookies><p>Butter.</p></div><p>A beam.</p>", ["Butter.", "A beam."]),
+        ("<div class=cookie-notice><p>We use them.</p></div>", ["We use them."]),
+        ("<h2>Beams<span class=mw-editsection>[<a href=/e>edit</a>]</span></h2>", ["Beams"]),
     ],
 )
 def test_menus_are_left_out_of_a_page_that_says_more(
@@ -277,3 +352,54 @@ def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
 def test_words_with_readings_stay_joined(parse: Parse, ruby: str) -> None:
     document = parse(f"<html><body><p>担当者は{ruby}です。</p></body></html>", "a.html")
     assert [block.text for block in document.blocks] == ["担当者は中村です。", "なかむら"]
+
+
+STEPS = """. Close the valve.
++
+image::valve.png[Handle]
+
+. Open the drain.
++
+----
++
+
+. no step
+----
+
+* Inner.
++
+--strictly
+
+. Lift it.
++
+NOTE: Gloves.
+
+Then wait.
+
+. Begin.
+"""
+
+
+def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
+    assert list(parse(STEPS, "a.adoc").blocks) == [
+        li(0, "1. Close the valve."), p("Handle"),
+        li(0, "2. Open the drain."), code("+\n\n. no step"), li(1, "Inner."), p("--strictly"),
+        li(0, "3. Lift it."), p("Note: Gloves."),
+        p("Then wait."), li(0, "1. Begin."),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "file_name"),
+    [
+        ("Text.\n\ninclude::parts/one.adoc[]\n", "a.adoc"),
+        ("Text.\n\n#+INCLUDE: parts/one.adoc\n", "a.org"),
+        ("Text.\n\n\\input{parts/one.adoc}\n% \\input{other}\n", "a.tex"),
+    ],
+)
+def test_an_included_file_is_named(parse: Parse, text: str, file_name: str) -> None:
+    document = parse(text, file_name)
+    assert list(document.blocks) == [p("Text.")]
+    (gap,) = document.completeness.losses
+    assert (gap.why, gap.count, gap.places) == (Why.LINK, 1, ("parts/one.adoc",))
+    assert document.completeness.missing == 0.5

@@ -57,6 +57,18 @@ def test_csv_keeps_quoted_cells_and_the_title_line(parse: Parse) -> None:
     assert list(document.blocks) == [p("Sizes"), expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (r'"say \"hi\", \"ho\"","C:\\"', ('say "hi", "ho"', "C:\\")),
+        (r'"C:\beams\","x \ y"', ("C:\\beams\\", "x \\ y")),
+    ],
+    ids=["a database's", "paths"],
+)
+def test_quotes_behind_backslashes_of_csv(parse: Parse, text: str, row: tuple[str, str]) -> None:
+    assert list(parse(f"Name,Note\n{text}\n", "a.csv").blocks) == [table(("Name", "Note"), row)]
+
+
 def test_a_csv_may_state_its_delimiter(parse: Parse) -> None:
     document = parse("sep=;\r\nName;Price, net\r\nA;1,5\r\n", "a.csv")
     assert list(document.blocks) == [table(("Name", "Price, net"), ("A", "1,5"))]

@@ -1,0 +1,73 @@
+"""LaTeX: its words as they are printed, whatever pandoc knows of its commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.domain import Block
+
+from .conftest import Parse
+from .shorthand import code, define, h, li, p, table
+
+CASES: dict[str, tuple[str, list[Block]]] = {
+    "accents": (
+        r"\section{Fran\c{c}ois} Erd\H{o}s, M\"uller, \'Etude, Stra\ss e, na\"{\i}ve --- ``yes''",
+        [h(1, "François"), p("Erdős, Müller, Étude, Straße, naïve — “yes”")],
+    ),
+    "comments": ("One % not\n% not at all\nword at 50\\,\\%.", [p("One word at 50\u2006%.")]),
+    "own commands": ("\\newcommand{\\pump}{HL-200}\nThe \\pump{} runs.", [p("The HL-200 runs.")]),
+    "unknown commands": (
+        r"It \must[now]{hold} 5 t\label{x}, costs \EUR{50}, see \eqref{x}.",
+        [p("It hold 5 t, costs 50 €, see .")],
+    ),
+    "unknown environments": (
+        "\\begin{theorem}[Main]\nBeams \\emph{balance}.\n\\begin{mybox}{Why}\nIt weighs.\n"
+        "\\end{mybox}\n\\end{theorem}",
+        [p("Main"), p("Beams balance."), p("Why"), p("It weighs.")],
+    ),
+    "formulas": (
+        r"$x^2 \leq \alpha_{12}$, CO$_2$, $10^{-6}\,\mathrm{bar}$"
+        "\n\n\\begin{align}a &= b \\\\ c &= \\frac{d}{e}\\end{align}",
+        [p("x² ≤ α₁₂, CO₂, 10⁻⁶\\,bar"), p("a = b c = \\frac{d}{e}")],
+    ),
+    "lists": (
+        "\\begin{enumerate}\\item One\\item Two\\end{enumerate}"
+        "\\begin{description}\\item[Term] Meaning.\\end{description}",
+        [li(0, "1. One"), li(0, "2. Two"), *define("Term", li(0, "Term: Meaning."))],
+    ),
+    "table": (
+        "\\begin{tabular}{ll}\\hline A & B \\\\ \\hline 1 & 2 \\\\ \\end{tabular}",
+        [table(("A", "B"), ("1", "2"))],
+    ),
+    "code": (
+        "\\begin{verbatim}\n% kept\n\\end{verbatim}\n"
+        "\\begin{tikzpicture}\\node {Pump};\\end{tikzpicture}",
+        [code("% kept"), code("\\begin{tikzpicture}\\node {Pump};\\end{tikzpicture}")],
+    ),
+    "a package": ("\\ProvidesPackage{a}\n% Kept.", [code("\\ProvidesPackage{a}\n% Kept.")]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_latex(parse: Parse, case: str) -> None:
+    source, blocks = CASES[case]
+    assert list(parse(source, "a.tex").blocks) == blocks
+
+
+def test_the_preamble_is_metadata(parse: Parse) -> None:
+    document = parse(
+        "\\documentclass{article}\\usepackage{amsmath}\n\\title{On \\emph{Beams}}\n"
+        '\\author{Ada M\\"uller\\\\ Oslo \\and Paul Erd\\H{o}s}\\date{May 2024}\n'
+        "\\begin{document}\\maketitle\\begin{abstract}We weigh.\\end{abstract}\n"
+        "Text.\\end{document}",
+        "a.tex",
+    )
+    assert list(document.blocks) == [p("We weigh."), p("Text.")]
+    assert (document.title, document.author) == ("On Beams", "Ada Müller Oslo, Paul Erdős")
+
+
+def test_what_is_no_latex_is_kept_as_it_is(parse: Parse) -> None:
+    text = "\\section{One}\nText \\begin{x} {unclosed"
+    document = parse(text, "a.tex")
+    assert "\n".join(block.text for block in document.blocks if block.kind == "code") == text
+    assert "no valid LaTeX" in document.warnings[0]
