@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
-from ingestion.parsing.formats.raised_text import SUBSCRIPTS, SUPERSCRIPTS
+from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.tabular import spread
 
 Node = dict[str, Any]
@@ -21,12 +21,8 @@ _TAG = re.compile(
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
 _MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
-_DIGIT = re.compile(r"\d+")
-_TRADE_MARKS = {"TM": "™", "SM": "℠"}
 _RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
 _RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
-# A letter raised behind a word is a mark (of an affiliation, a note): "Weigherᵃ", not "XIXᵉ".
-_MARKED_WORD = re.compile(r"[^\W\d_]{2}[a-zß-ÿ]$")
 # The text of links beside a heading or behind a note that lead back to the place itself.
 _PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
 _LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
@@ -61,21 +57,21 @@ def metadata_texts(value: Node | None) -> list[str]:
 
 def strip_tags(source: str) -> str:
     """The text of an HTML fragment."""
-    source = _RAISED_TEXT.sub(lambda raised: _raised(raised[2], raised[1]), source)
+    source = _RAISED_TEXT.sub(_raised, source)
     return html.unescape(_TAG.sub(" ", source)).strip()
 
 
-def _raised(text: str, kind: str) -> str:
-    """A superscript (`p`) or subscript (`b`) in digits of that kind; words stay: 2nd, CO₂-eq."""
-    if kind in "pP":
-        if mark := _TRADE_MARKS.get(text.upper()):
-            return mark
-        if text.startswith("[") and text.endswith("]"):
-            text = text[1:-1]
-    signs = SUPERSCRIPTS if kind in "pP" else SUBSCRIPTS
-    if all(ord(char) in signs for char in text):
-        return text.translate(signs)
-    return _DIGIT.sub(lambda digits: digits[0].translate(signs), text)
+def _raised(match: re.Match[str]) -> str:
+    """The text of <sup> or <sub>, raised or lowered."""
+    if match[1] in "bB":
+        return subscript(match[2])
+    before = match.string[max(0, match.start() - 50) : match.start()]
+    return superscript(_without_brackets(match[2]), before)
+
+
+def _without_brackets(text: str) -> str:
+    """A note's mark without its brackets: [3]."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _with_raised(nodes: Sequence[Node]) -> Sequence[Node]:
@@ -115,9 +111,10 @@ class TreeReader:
         """The plain text of inline nodes."""
         text = ""
         for node in _with_raised(nodes):
-            inline = self._inline(node)
-            is_mark = node["t"] == "Superscript" and len(inline) == 1 and inline.isalpha()
-            text += f" {inline}" if is_mark and _MARKED_WORD.search(text[-3:]) else inline
+            if node["t"] == "Superscript":
+                text += superscript(_without_brackets(self.text(node["c"])), text[-50:])
+            else:
+                text += self._inline(node)
         return text
 
     # Blocks
@@ -269,10 +266,8 @@ class TreeReader:
             return "\n"
         if kind in ("Emph", "Strong", "Strikeout", "SmallCaps", "Underline"):
             return self.text(content)
-        if kind == "Superscript":
-            return _raised(self.text(content), "p")
         if kind == "Subscript":
-            return _raised(self.text(content), "b")
+            return subscript(self.text(content))
         if kind == "Span" and _leads_back(content[0]):
             return ""
         if kind in ("Span", "Cite", "Quoted"):
@@ -301,7 +296,9 @@ class TreeReader:
         """The link's text; its address if it has none; nothing of a link to the place itself."""
         if _leads_back(attr) or ("#" in address and _PERMALINK.fullmatch(text)):
             return ""
-        return _raised(text, "p") if "footnote-reference" in attr[1] else text or address
+        if "footnote-reference" in attr[1]:
+            return superscript(_without_brackets(text), "")
+        return text or address
 
     def _code(self, attr: Attr, code: str) -> str:
         return code

@@ -19,7 +19,7 @@ _ORDINALS = frozenset(
 def superscript(text: str, before: str) -> str:
     """The text as a superscript of the word at the end of `before`."""
     word = text.strip()
-    if not any(map(str.isalpha, word)) or word == "n":
+    if not any(map(str.isalpha, word)) or all(ord(char) in SUPERSCRIPTS for char in word):
         return text.translate(SUPERSCRIPTS)
     if word.casefold() in _SIGNS:
         return text.replace(word, _SIGNS[word.casefold()])

@@ -192,7 +192,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     "raised": (
         "<p>x<sup>n+1</sup> 10<sup>−6</sup> 2<sup>nd</sup> A<sup>TM</sup> me<sup>[3]</sup> "
         "Weigher<sup>a</sup> XIX<sup>e</sup></p>",
-        [p("xⁿ⁺¹ 10⁻⁶ 2nd A™ me³ Weigher a XIXe")],
+        [p("xⁿ⁺¹ 10⁻⁶ 2nd A™ me³ Weigher^a XIXe")],
     ),
     "permalinks": (
         "<h1>A<a class=headerlink href=#a>¶</a></h1><h2>B <a href='http://e/b#b'>🔗</a></h2>"
