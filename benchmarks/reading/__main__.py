@@ -57,7 +57,7 @@ def main() -> None:
         for file in known_files(folder):
             read_known(file, results, folder, losses=arguments.losses)
         if arguments.peers:
-            results["peers"] = [*beside_peers(arguments.peers, folder)]
+            results["peers"] = [*beside_peers(arguments.peers, folder, losses=arguments.losses)]
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))
     text = report(results, before, arguments.label)
@@ -133,15 +133,16 @@ def against_others(folder: Path, scratch: Path, *, losses: bool) -> dict[str, di
     return {name: asdict(each) for name, each in sorted(formats.items())}
 
 
-def beside_peers(folder: Path, scratch: Path) -> Iterator[dict[str, Any]]:
+def beside_peers(folder: Path, scratch: Path, *, losses: bool) -> Iterator[dict[str, Any]]:
     """File by file the recall of ours and theirs by a third reader's words, and by each other's."""
-    formats = {"pdf", "docx", "xlsx", "pptx", "html", "md", "csv", "odt", "odp", "ods", "epub"}
-    for output in stored_outputs(folder, formats | {"doc", "ppt", "asciidoc", "txt", "eml"}):
+    for output in stored_outputs(folder):
         content = output.path.read_bytes()
         document = parsed(content, output.path.name, scratch)
         ours = distinct(recall.text_of_blocks(document.blocks if document else ()))
         theirs = distinct(output.text)
         third = distinct(text_of(content, output.path.suffix[1:], scratch) or "")
+        if losses and (lost := theirs - ours):
+            print(output.path.name, output.peer, f"lost {lost.total()} of {theirs.total()}", *lost)
         yield {
             "file": output.path.name,
             "peer": output.peer,

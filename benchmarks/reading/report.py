@@ -46,6 +46,7 @@ _PEERS = """\
 Their own output on public test files of theirs, as their repositories keep it, beside ours. *Theirs
 in ours* is the share of the words of their output that are in ours, *ours in theirs* the reverse;
 then the share of the words of another reader (as above) that each has. Each word counts once.
+Words that a line's end parts are joined in ours, as a rule not in theirs.
 
 """
 

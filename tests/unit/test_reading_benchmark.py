@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from benchmarks.reading.known_files import KnownFile
 from benchmarks.reading.letters import LETTERS, Letter
 from benchmarks.reading.recall import Share, words
 from benchmarks.reading.report import report
+from benchmarks.reading.stored_outputs import stored_outputs
 from ingestion.domain import Block
 
 
@@ -81,6 +83,27 @@ def test_a_row_is_read_below_its_own_header() -> None:
     assert recall.rows_read([phones, lathes], together) == Share(1, 2)
 
 
+def test_stored_outputs_are_those_of_which_the_file_is_there_too(tmp_path: Path) -> None:
+    text = " ".join(f"word{number}" for number in range(50))
+    stored = tmp_path / "unstructured" / "test_unstructured_ingest" / "expected-structured-output"
+    for path, content in {
+        "docling/tests/data/md/sources/a.md": "",
+        "docling/tests/data/md/groundtruth/a.md.md": f"# {text} <!-- image -->",
+        "docling/tests/data/pdf/sources/b.pdf": "",
+        "docling/tests/data/pdf/groundtruth/b.md": text,
+        "docling/tests/data/pdf/groundtruth/without-its-file.md": text,
+        "unstructured/example-docs/c.docx": "",
+        f"{stored.relative_to(tmp_path)}/local/c.docx.json": json.dumps([{"text": text}]),
+        f"{stored.relative_to(tmp_path)}/local/short.docx.json": json.dumps([{"text": "few"}]),
+        "unstructured/example-docs/short.docx": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    outputs = stored_outputs(tmp_path)
+    assert [each.path.name for each in outputs] == ["c.docx", "a.md", "b.pdf"]
+    assert {tuple(words(each.text)) for each in outputs} == {tuple(words(text))}
+
+
 def test_only_what_is_whole_reads_1_and_two_runs_stand_side_by_side() -> None:
     assert [str(Share(*each)) for each in ((0, 0), (3, 3), (99_999, 100_000), (1, 2))] == [
         "-",
@@ -92,6 +115,9 @@ def test_only_what_is_whole_reads_1_and_two_runs_stand_side_by_side() -> None:
     before = {"known": {"md": {**reading, "files": 1, "silent": 1, "failed": 0}}}
     now = {
         "known": {"md": {**before["known"]["md"], "words": {"read": 2, "of": 2}}},
-        "files": {}, "samples": {}, "cases": {}, "peers": [],
+        "files": {},
+        "samples": {},
+        "cases": {},
+        "peers": [],
     }
     assert "| md | 1 | .500 → 1 | .500 |" in report(now, before, "the run before")
