@@ -168,8 +168,10 @@ def beside_xlsx() -> KnownFile:
 
 
 def keys_xlsx() -> KnownFile:
-    rows = [("Plant", "Harbour"), ("Contact", "Ada"), *_LATHES]
-    return _sheet("keys.xlsx", rows, [_LATHES])
+    """Two lines of `key; value` directly above a table of three columns."""
+    hours = ("Hours", "1,250", "980")
+    table = tuple((*row, cell) for row, cell in zip(_LATHES, hours, strict=True))
+    return _sheet("keys.xlsx", [("Plant", "Harbour"), ("Contact", "Ada"), *table], [table])
 
 
 def two_headers_xlsx() -> KnownFile:

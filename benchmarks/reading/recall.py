@@ -165,17 +165,16 @@ def rows_read(tables: Sequence[Table], blocks: Iterable[Block]) -> Share:
 
 
 def _has_row(block: Block, header: Sequence[str], row: Sequence[str]) -> bool:
+    """In any order of the columns: right to left is as good as left to right."""
     above = [words(cell) for cell in block.rows[0]] if block.has_header else []
+    wanted = [*zip(map(words, header or [""] * len(row)), map(words, row), strict=True)]
     for candidate in block.rows[1 if block.has_header else 0 :]:
-        cells, column = [words(cell) for cell in candidate], 0
-        for name, cell in zip(header or [""] * len(row), map(words, row), strict=True):
-            while column < len(cells) and not (
-                cells[column] == cell and _is_below(words(name), above, column)
-            ):
-                column += 1
-            if column == len(cells):
+        cells = dict(enumerate(map(words, candidate)))
+        for name, cell in wanted:
+            columns = (n for n in cells if cells[n] == cell and _is_below(name, above, n))
+            if (column := next(columns, None)) is None:
                 break
-            column += 1
+            del cells[column]
         else:
             return True
     return False
