@@ -68,7 +68,7 @@ def _shape(number: int, text: str, kind: str) -> str:
 
 def _frame(rows: Sequence[Sequence[str]]) -> str:
     body = "".join(
-        "<a:tr>"
+        '<a:tr h="400000">'
         + "".join(
             f"<a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>{cell}</a:t></a:r></a:p></a:txBody></a:tc>"
             for cell in row
@@ -76,10 +76,14 @@ def _frame(rows: Sequence[Sequence[str]]) -> str:
         + "</a:tr>"
         for row in rows
     )
+    # LibreOffice drops the cells of a table that states no columns.
+    column = '<a:gridCol w="2000000"/>'
+    grid = f"<a:tblGrid>{column * len(rows[0])}</a:tblGrid>"
     return (
         '<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="9" name="t"/><p:cNvGraphicFramePr/>'
         f'<p:nvPr/></p:nvGraphicFramePr><a:graphic><a:graphicData uri="{DRAWING[:-4]}table">'
-        f'<a:tbl><a:tblPr firstRow="1"/>{body}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>'
+        f'<a:tbl><a:tblPr firstRow="1"/>{grid}{body}</a:tbl></a:graphicData></a:graphic>'
+        "</p:graphicFrame>"
     )
 
 
