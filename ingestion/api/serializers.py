@@ -15,7 +15,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.accounts.models import User
-from common.api.serializers import CleanSerializer, FileField, Strict
+from common.api.serializers import BooleanField, CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
 from ingestion.documents import completeness, currency
@@ -535,7 +535,7 @@ class WishSerializer(Strict, serializers.Serializer[Any]):
     text = serializers.CharField(
         required=False, allow_blank=True, max_length=100_000, help_text="Empty: unchanged."
     )
-    disabled = serializers.BooleanField(required=False, help_text="Search does not find it.")
+    disabled = BooleanField(required=False, help_text="Search does not find it.")
     questions = serializers.ListField(
         child=serializers.CharField(max_length=MAX_QUESTION_CHARS),
         required=False,
