@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -33,10 +33,11 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str) -> Non
     """
     known = list(known)
     if unknown := sorted(set(names) - set(known)):
-        raise ValidationError({name: [_unknown(name, known, noun)] for name in unknown})
+        raise ValidationError({name: [unknown_name(name, known, noun)] for name in unknown})
 
 
-def _unknown(name: str, known: list[str], noun: str) -> str:
+def unknown_name(name: str, known: Sequence[str], noun: str) -> str:
+    """The sentence on a name that is not known, with the known ones and the nearest."""
     if not known:
         return f"There is no such {noun}: none is read here."
     near = get_close_matches(name, known, 1)
