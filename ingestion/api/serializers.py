@@ -22,6 +22,7 @@ from ingestion.documents import completeness, currency
 from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
+from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
 from ingestion.models import (
@@ -66,6 +67,25 @@ class LanguageField(serializers.CharField):
                 "Give a language as its two-letter code, such as en or de."
             )
         return code
+
+
+_MEDIA_TYPES = {file_type.media_type for file_type in SUPPORTED.values()}
+
+
+class MediaTypeField(serializers.CharField):
+    """A file type by its extension or its media type."""
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data).lower()
+        known = SUPPORTED.get(f".{name.removeprefix('.')}")
+        if known is not None:
+            return known.media_type
+        if name in _MEDIA_TYPES:
+            return name
+        names = ", ".join(main_extensions())
+        raise serializers.ValidationError(
+            f"There is no type {name!r}. Use a media type or one of: {names}."
+        )
 
 
 MOST_NAMED = 20  # collections, in an error

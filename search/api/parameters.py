@@ -15,7 +15,7 @@ from common.accounts.tokens import QuotaExceeded
 from common.api import errors
 from common.api.serializers import BooleanField, ChoiceField, Parameters
 from common.api.viewsets import MAX_PAGE, repeatable
-from ingestion.api.serializers import LanguageField
+from ingestion.api.serializers import LanguageField, MediaTypeField
 from ingestion.errors import (
     EmbeddingUnavailable,
     FileTooLarge,
@@ -24,7 +24,6 @@ from ingestion.errors import (
     StateConflict,
     StorageUnavailable,
 )
-from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
 from ingestion.models import Document
 from search.api.results import CONCEPT_RAG
@@ -82,25 +81,6 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 def _status(error: Exception) -> int:
     statuses = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
     return next(statuses, status.HTTP_400_BAD_REQUEST)
-
-
-_MEDIA_TYPES = {file_type.media_type for file_type in SUPPORTED.values()}
-
-
-class MediaTypeField(serializers.CharField):
-    """A file type by its extension or its media type."""
-
-    def to_internal_value(self, data: Any) -> str:
-        name = super().to_internal_value(data).lower()
-        known = SUPPORTED.get(f".{name.removeprefix('.')}")
-        if known is not None:
-            return known.media_type
-        if name in _MEDIA_TYPES:
-            return name
-        names = ", ".join(main_extensions())
-        raise serializers.ValidationError(
-            f"There is no type {name!r}. Use a media type or one of: {names}."
-        )
 
 
 class MetadataConditionField(serializers.CharField):

@@ -11,10 +11,9 @@ from rest_framework import serializers
 from common.api.requests import actor
 from common.api.serializers import BooleanField, ChoiceField, CleanSerializer
 from common.api.viewsets import EditableViewSet, ListParameters, Row, repeatable
-from ingestion.api.serializers import CollectionField
+from ingestion.api.serializers import CollectionField, MediaTypeField
 from ingestion.models import Collection, Document
 from search import curation
-from search.api.parameters import MediaTypeField
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query import MAX_QUERY_CHARS

@@ -210,6 +210,7 @@ class QueryRowSerializer(serializers.Serializer[QueryRow]):
     first = serializers.UUIDField(allow_null=True)
     was_first = serializers.UUIDField(allow_null=True)
     must_be_first = serializers.UUIDField(allow_null=True)
+    error = serializers.CharField(help_text="Why no search can run it: it counts in no mean.")
 
 
 class RunDetailSerializer(RunSerializer):
