@@ -108,7 +108,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class BooleanField(serializers.BooleanField):
-    """true or false, in JSON and as text, or 1 or 0: other words would be guesses."""
+    """true or false, in JSON and as text in any case, or 1 or 0: other words would be guesses."""
 
     TRUE_VALUES = {"true", "1", True}
     FALSE_VALUES = {"false", "0", False}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from rest_framework.exceptions import ValidationError
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -54,17 +55,29 @@ class StrictView(APIView):
     parameters: Any
     body: ClassVar[Any] = None
     """The serializer of the body of an extra action; None: it reads none."""
+    guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", "Idempotency-Key")
+    """Headers by which a client guards a change: one that is not obeyed is refused."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         method = str(request.method)
-        if _handler(self, method) is None:
+        handler = _handler(self, method)
+        if handler is None:
             return
         form = parameters_of(self, method)
         context = {"context": {"request": request}} if form.needs_request else {}
         self.parameters = read_query(request, form, **context)
         if method in ("GET", "HEAD", "DELETE") or not self._reads_body(method):
             _refuse_body(request)
+        if method not in SAFE_METHODS:
+            self._refuse_guards(request, handler)
+
+    def _refuse_guards(self, request: Request, handler: Any) -> None:
+        obeyed = getattr(handler, "guards", ())
+        names = [name for name in self.guards if name in request.headers and name not in obeyed]
+        if names:
+            text = "This header is not obeyed at this address. Leave it out."
+            raise ValidationError({name: [text] for name in names})
 
     def _reads_body(self, method: str) -> bool:
         return (getattr(self, "action", None) or method.lower()) in _WITH_BODY or bool(self.body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar
 
 from rest_framework import mixins, serializers, status
@@ -49,9 +49,12 @@ class ListParameters(PageParameters):
     needs_request = True
 
     @classmethod
-    def add(cls, name: str, field: serializers.Field[Any, Any, Any, Any]) -> None:
+    def add(
+        cls, name: str, field: serializers.Field[Any, Any, Any, Any], method: Callable[..., Any]
+    ) -> None:
         """Add the filter of an optional part."""
         cls._declared_fields[name] = field
+        setattr(cls, f"filter_{name}", staticmethod(method))
 
     def filtered(self, rows: Any) -> Any:
         """The rows that fit the parameters."""

@@ -39,7 +39,7 @@ from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged
 from ingestion.files.storage import download
-from ingestion.idempotency import HEADER, once
+from ingestion.idempotency import keyed, once
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 
@@ -132,7 +132,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
-    @extend_schema(parameters=[HEADER], request=DocumentUploadSerializer, responses=RECEIVED)
+    @keyed
+    @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
     def create(self, request: Request) -> Response:
         """Upload a document.
 
@@ -275,7 +276,8 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(parameters=[HEADER], request=FileUploadSerializer, responses=RECEIVED)
+    @keyed
+    @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
 

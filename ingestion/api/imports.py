@@ -25,7 +25,7 @@ from ingestion.api.serializers import (
     named_readers,
     shown_readers,
 )
-from ingestion.idempotency import HEADER, once
+from ingestion.idempotency import keyed, once
 from ingestion.intake import imports as importing
 from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
@@ -207,8 +207,8 @@ class ImportViewSet(ReadViewSet[Import]):
         items = items.filter(open_to(request.user, "document__"))
         return self.respond_list(items.defer("document__title_terms"))
 
+    @keyed
     @extend_schema(
-        parameters=[HEADER],
         request=ImportRequestSerializer,
         responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
     )

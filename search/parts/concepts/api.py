@@ -64,20 +64,17 @@ class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return grouped
 
 
-class OfConceptField(serializers.CharField):
-    """The documents with a concept, by its key; a subquery, because a join would repeat rows."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        key = super().to_internal_value(data)
-        return Concept.objects.filter(key=key).values("document")
+def _about(rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    """The documents with the concept; a subquery, because a join would repeat rows."""
+    return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
 
 
 DocumentListParameters.add(
     "concept",
-    OfConceptField(
-        source="pk__in",
+    serializers.CharField(
         required=False,
         max_length=200,
         help_text="The key of a concept: the documents that have it.",
     ),
+    _about,
 )
