@@ -51,7 +51,7 @@ HEADER = OpenApiParameter(
 def keyed(handler: Handler) -> Handler:
     """Declare that one action of a view obeys the header, by `once`."""
     handler.guards = ("Idempotency-Key",)  # type: ignore[attr-defined]
-    return extend_schema(parameters=[HEADER])(handler)  # type: ignore[no-any-return]
+    return extend_schema(parameters=[HEADER])(handler)
 
 
 class KeyReused(IngestionError):
