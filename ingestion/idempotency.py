@@ -14,13 +14,13 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,6 +29,8 @@ from common.accounts.models import User
 from common.api.requests import actor
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.models import IdempotencyKey
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 # The time during which a repetition gets the first answer.
 RETENTION = timedelta(hours=24)
@@ -44,6 +46,12 @@ HEADER = OpenApiParameter(
     description="A word of your choice. The same request with the same key within 24 hours gets "
     "the first answer and creates nothing; another request with it is refused (422).",
 )
+
+
+def keyed(handler: Handler) -> Handler:
+    """Declare that one action of a view obeys the header, by `once`."""
+    handler.guards = ("Idempotency-Key",)  # type: ignore[attr-defined]
+    return extend_schema(parameters=[HEADER])(handler)
 
 
 class KeyReused(IngestionError):

@@ -20,7 +20,7 @@ from ingestion.models.collections import Viewer
 from search.engine import Purpose, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query
-from search.errors import RunConflict, SearchError
+from search.errors import RunConflict
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import search
@@ -112,11 +112,7 @@ def of_synonym(synonym: Synonym) -> Conflicts:
 
 def _excluded(pin: Pin) -> Iterator[str]:
     """An error if the filters and exact phrases of the question exclude the document."""
-    try:
-        query = read_query(pin.query, configuration.current())
-    except SearchError as error:
-        yield gettext("The question is not valid: %(error)s") % {"error": error}
-        return
+    query = read_query(pin.query, configuration.current())
     document = Chunk.objects.filter(document=pin.document_id)
     narrowed = Scope(lambda: document, Collection.objects.all).narrowed_by(query).chunks
     if narrowed is not document and document.exists() and not narrowed.exists():
@@ -225,8 +221,19 @@ def _with(configured: Configuration, row: Row, counts: bool) -> Configuration:
     return replace(configured, synonyms=Synonyms.of(groups))
 
 
-def conflicts_of(row: CuratedRow, *, viewer: User) -> Conflicts:
-    """The errors that keep a row from being saved, and the warnings that do not."""
+def check_questions(row: CuratedRow) -> None:
+    """Raise what a search raises for the question of a row, or for a synonym in one."""
+    if isinstance(row, Pin | Hide | Synonym) and row.enabled:
+        for text in row.terms if isinstance(row, Synonym) else [row.query]:
+            read_query(text, configuration.current())
+
+
+def conflicts_of(row: CuratedRow, *, viewer: Viewer) -> Conflicts:
+    """The errors that keep a row from being saved, and the warnings that do not.
+
+    Raises what a search of its question raises.
+    """
+    check_questions(row)
     if isinstance(row, Pin):
         return of_pin(row, viewer=viewer)
     if isinstance(row, Hide):
@@ -237,7 +244,7 @@ def conflicts_of(row: CuratedRow, *, viewer: User) -> Conflicts:
 def save(row: CuratedRow, changed: Container[str], *, acting_user: User) -> tuple[str, ...]:
     """Save a row that its model has checked; return the warnings about it.
 
-    Raises RunConflict for a row that conflicts with others.
+    Raises RunConflict for a row that conflicts with others, and what `conflicts_of` raises.
     """
     conflicts = conflicts_of(row, viewer=acting_user)
     if conflicts.errors:

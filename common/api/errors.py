@@ -30,12 +30,16 @@ def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> d
     return {"code": code, "message": message, "details": dict(details or {})}
 
 
+def render_json(request: Any) -> None:
+    """Write the response as JSON, as all errors are: of streams, and of the schema, too."""
+    request.accepted_renderer = JSONRenderer()
+    request.accepted_media_type = JSONRenderer.media_type
+
+
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The response for `error`; None for an unexpected error, which becomes a 500."""
     if request := context.get("request"):
-        # Errors are JSON at the addresses of the schema and the documentation, too.
-        request.accepted_renderer = JSONRenderer()
-        request.accepted_media_type = JSONRenderer.media_type
+        render_json(request)
     if isinstance(error, RequestDataTooBig):
         set_rollback()
         message = "The body is too large. Files go to /api/v1/documents/ as multipart."
@@ -52,11 +56,14 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 
 
 def _hint(error: Exception, view: Any) -> str:
-    """The method or media type to use instead of one that the view does not accept."""
+    """The method or media type to use instead of one that the view does not know."""
     match error:
         case exceptions.MethodNotAllowed():
             names = " or ".join(sorted({*view.allowed_methods} - {"HEAD", "OPTIONS"}))
             return f" Use {names}." if names else ""
+        case exceptions.NotAcceptable():
+            types = " or ".join({each.media_type: 0 for each in view.get_renderers()})
+            return f" There is {types}: send that, or */*, in the header `Accept`."
         case exceptions.UnsupportedMediaType():
             types = " or ".join(parser.media_type for parser in view.get_parsers())
             return f" Send it as {types}, and say so in the header `Content-Type`."

@@ -40,9 +40,11 @@ def states(**attributes: Any) -> Callable[[View], View]:
     return decorated
 
 
-def read_query(request: Request, form: type[Form]) -> Form:
+def read_query(request: Request, form: type[Form], **options: Any) -> Form:
     """The validated query parameters. Raises ValidationError."""
-    return _checked(form(data=request.query_params))
+    parameters = form(data=request.query_params, **options)
+    parameters.__dict__["noun"] = "parameter"  # in errors, see Strict
+    return _checked(parameters)
 
 
 def read_body(request: Request, form: type[Form], **options: Any) -> Form:

@@ -10,7 +10,8 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS, AllowAny
 
 from common.api.access import OPEN, needed
-from common.api.serializers import Strict
+from common.api.serializers import Parameters, Strict
+from common.api.views import StrictView, parameters_of
 
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -59,8 +60,17 @@ class Schema(AutoSchema):
         return self._documented()[1]
 
     def get_request_serializer(self) -> Any:
-        """None for an extra action without `extend_schema`: most have no body."""
-        return None if self._is_extra() else super().get_request_serializer()
+        """For an extra action, its `body`: most have none."""
+        return (
+            getattr(self.view, "body", None)
+            if self._is_extra()
+            else super().get_request_serializer()
+        )
+
+    def get_override_parameters(self) -> list[Any]:
+        is_strict = isinstance(self.view, StrictView)
+        form = parameters_of(self.view, self.method) if is_strict else Parameters
+        return [] if form is Parameters else [form]
 
     def get_auth(self) -> list[dict[str, Any]]:
         auths: list[dict[str, Any]] = super().get_auth()

@@ -2,69 +2,118 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
+from difflib import get_close_matches
 from functools import cache, cached_property
 from typing import Any, ClassVar, NoReturn, TypeVar
 
+from django.conf import settings
 from django.core.exceptions import ValidationError as DjangoValidationError
+from django.db import models
+from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.parsers import JSONParser
-from rest_framework.utils.html import is_html_input
+from rest_framework.utils.json import strict_constant
 from rest_framework.utils.serializer_helpers import BindingDict
 
 Row = TypeVar("Row", bound="Any")
 
-# Accepted in every request, besides the fields of its serializer.
-ALWAYS_KNOWN = frozenset({"format", "csrfmiddlewaretoken"})
+ONCE = "Give it once."
 
 
-def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str = "parameter") -> None:
-    """Raise ValidationError for each name in `given` that is not in `known`.
+def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str) -> None:
+    """Raise ValidationError for each of `names` that is not in `known`.
 
     Ignoring a misspelled filter would return the wrong rows.
     """
     known = list(known)
-    if unknown := sorted(set(names) - set(known) - ALWAYS_KNOWN):
-        sentence = f"There is no such {noun}. Known are: {', '.join(known)}."
-        raise serializers.ValidationError({name: [sentence] for name in unknown})
+    if unknown := sorted(set(names) - set(known)):
+        raise ValidationError({name: [unknown_name(name, known, noun)] for name in unknown})
+
+
+def unknown_name(name: str, known: Sequence[str], noun: str) -> str:
+    """The sentence on a name that is not known, with the known ones and the nearest."""
+    if not known:
+        return f"There is no such {noun}: none is read here."
+    near = get_close_matches(name, known, 1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"There is no such {noun}.{meant} Known are: {', '.join(known)}."
 
 
 class Strict:
-    """A serializer mixin: an unknown name in a query or a body is an error."""
+    """A serializer mixin: an unknown name, or one given twice, is an error in query and body."""
 
-    noun: ClassVar[str] = "field"
+    noun: str = "field"
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             fields: Mapping[str, Any] = self.fields  # type: ignore[attr-defined]
-            writable = [name for name, each in fields.items() if not each.read_only]
-            if is_html_input(data):  # there alone, a serializer's fields are name.field
-                for name in tuple(writable):
-                    writable += [f"{name}.{inner}" for inner in getattr(fields[name], "fields", ())]
+            writable = {name: each for name, each in fields.items() if not each.read_only}
+            if isinstance(data, QueryDict):
+                data = _values(data, writable)
             refuse_unknown(data, writable, self.noun)
         return super().to_internal_value(data)  # type: ignore[misc]
 
-    def get_value(self, dictionary: Any) -> Any:
-        """The value of this serializer in another: in a form, JSON or its fields as name.field.
 
-        Django REST framework reads only the latter, and drops the JSON that generated clients
-        send. What is neither, both, or sent twice is returned as a text, which is invalid.
-        """
-        by_field = super().get_value(dictionary)  # type: ignore[misc]
-        name: str = self.field_name  # type: ignore[attr-defined]
-        if not is_html_input(dictionary) or name not in dictionary:
-            return by_field
-        texts = dictionary.getlist(name)
-        if len(texts) > 1 or by_field is not serializers.empty:
-            return ", ".join(map(str, texts))
-        try:
-            return json.loads(texts[0])
-        except (TypeError, ValueError, RecursionError):
-            return str(texts[0])
+def _values(form: QueryDict, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an address, or the fields of a form, as JSON would hold them.
+
+    Django REST framework takes the last of several values, drops an empty one, and drops the JSON
+    of a serializer, whose fields it reads as name.field. Raises ValidationError for what may
+    stand once and stands twice, and for what is no JSON.
+    """
+    values: dict[str, Any] = {}
+    errors: dict[str, list[str]] = {}
+    for name, texts in form.lists():
+        holder, key, field = values, name, fields.get(name)
+        outer, _, inner = name.partition(".")
+        if field is None and inner in (within := getattr(fields.get(outer), "fields", {})):
+            if outer in form:
+                continue  # refused there
+            holder, key, field = values.setdefault(outer, {}), inner, within[inner]
+        if field is None or isinstance(field, serializers.ListField):
+            holder[key] = texts
+        elif isinstance(field, serializers.BaseSerializer | serializers.JSONField):
+            try:
+                text: Any = None if len(texts) > 1 or _has_inner(form, name) else texts[0]
+                holder[key] = json.loads(text, object_pairs_hook=_once)
+            except (TypeError, ValueError, RecursionError):
+                errors[name] = [field.error_messages["invalid"].format(datatype="text")]
+        elif len(texts) > 1:
+            errors[name] = [ONCE]
+        else:
+            holder[key] = texts[0]
+    if errors:
+        raise ValidationError(errors)
+    return values
+
+
+def _has_inner(form: QueryDict, name: str) -> bool:
+    return any(each.startswith(f"{name}.") for each in form)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON. Raises ValidationError for a name that stands twice in it."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValidationError({twice.encode(errors="replace").decode(): [ONCE]})
+    return values
+
+
+class BooleanField(serializers.BooleanField):
+    """true or false, in JSON and as text in any case, or 1 or 0: other words would be guesses."""
+
+    TRUE_VALUES = {"true", "1", True}
+    FALSE_VALUES = {"false", "0", False}
+    NULL_VALUES = {None}
+    default_error_messages: ClassVar[Any] = {"invalid": "“{input}” is neither true nor false."}
 
 
 class FileField(serializers.FileField):
@@ -79,7 +128,8 @@ class FileField(serializers.FileField):
 class Parameters(Strict, serializers.Serializer[Any]):
     """The parameters of an address, or the fields of a body."""
 
-    noun = "parameter"
+    needs_request: ClassVar[bool] = False
+    """Whether fields ask for the request, as the address of a view is read."""
 
     @cached_property
     def fields(self) -> BindingDict:
@@ -118,6 +168,10 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
     """
 
     serializer_choice_field = ChoiceField
+    serializer_field_mapping: ClassVar[Any] = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.BooleanField: BooleanField,
+    }
     row: Row
 
     warnings = serializers.SerializerMethodField(
@@ -158,13 +212,17 @@ def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, 
 
 
 class BoundedJSONParser(JSONParser):
-    """A JSON parser that refuses values nested too deeply for Python's parser."""
+    """A JSON parser that refuses repeated names, and values nested too deeply for Python."""
 
-    def parse(self, *args: Any, **kwargs: Any) -> Any:
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        encoding = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)
         try:
-            return super().parse(*args, **kwargs)
+            text = codecs.getreader(encoding)(stream)
+            return json.load(text, parse_constant=strict_constant, object_pairs_hook=_once)
         except RecursionError as error:
             raise ParseError("The body is nested too deeply.") from error
+        except ValueError as error:
+            raise ParseError(f"JSON parse error - {error}") from error
 
 
 class ObjectJSONParser(BoundedJSONParser):

@@ -1,14 +1,10 @@
-"""The base of every view set: pages, filters with repeatable parameters, declared permissions."""
+"""The base of every view set: pages, filters as a serializer, declared permissions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar
 
-from django import forms
-from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator
-from django_filters import filters
-from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from rest_framework import mixins, serializers, status
 from rest_framework.generics import get_object_or_404
 from rest_framework.pagination import PageNumberPagination
@@ -17,50 +13,16 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from common.api.access import ActionPermission
-from common.api.serializers import Parameters, refuse_unknown
-
-__all__ = ["ChoicesFilter", "FilterSet", "ValuesFilter"]
+from common.api.serializers import Parameters
+from common.api.views import StrictView
 
 MAX_VALUES = 50
 
 
-class _ValuesField(forms.MultipleChoiceField):
-    """A field for arbitrary values instead of choices."""
-
-    def validate(self, value: Any) -> None:
-        MaxLengthValidator(MAX_VALUES)(value)
-        for each in value:
-            ProhibitNullCharactersValidator()(each)
-
-
-class _ChoicesField(forms.MultipleChoiceField):
-    """A field whose error message lists the valid choices."""
-
-    def validate(self, value: Any) -> None:
-        choices: Any = self.choices
-        keys = [str(key) for key, _ in choices]
-        for each in value:
-            if each not in keys:
-                # As parameters, because a value may contain a % that formatting would interpret.
-                raise forms.ValidationError(
-                    "“%(value)s” is not a valid choice. Use one of: %(known)s.",
-                    params={"value": each, "known": ", ".join(keys)},
-                )
-
-
-class ValuesFilter(filters.MultipleChoiceFilter):  # type: ignore[misc]
-    """Filter rows by any of the values; the parameter may be repeated."""
-
-    field_class: type[forms.MultipleChoiceField] = _ValuesField
-
-    def is_noop(self, qs: Any, value: Any) -> bool:
-        return not value
-
-
-class ChoicesFilter(ValuesFilter):
-    """Filter rows by any of the choices; the parameter may be repeated."""
-
-    field_class = _ChoicesField
+def repeatable(child: serializers.Field[Any, Any, Any, Any], about: str, **options: Any) -> Any:
+    """A parameter that may be repeated."""
+    options = {"required": False, "max_length": MAX_VALUES, "help_text": about, **options}
+    return serializers.ListField(child=child, **options)
 
 
 DEFAULT_PAGE_SIZE = 20
@@ -78,23 +40,42 @@ class PageParameters(Parameters):
     )
 
 
+class ListParameters(PageParameters):
+    """The page of a list and its filters: a field's `source` is the lookup that it filters by.
+
+    A method `filter_NAME` takes the place of the lookup.
+    """
+
+    needs_request = True
+
+    @classmethod
+    def add(
+        cls, name: str, field: serializers.Field[Any, Any, Any, Any], method: Callable[..., Any]
+    ) -> None:
+        """Add the filter of an optional part."""
+        cls._declared_fields[name] = field
+        setattr(cls, f"filter_{name}", staticmethod(method))
+
+    def filtered(self, rows: Any) -> Any:
+        """The rows that fit the parameters."""
+        for name, field in self.fields.items():
+            value = self.validated_data.get(field.source)
+            if value is not None and name not in ("page", "page_size"):
+                method = getattr(self, f"filter_{name}", None)
+                rows = method(rows, value) if method else rows.filter(**{str(field.source): value})
+        return rows
+
+
 class Pages(PageNumberPagination):
     """Pages with their number and the total. Two queries: the count and the page."""
 
-    names = ("page", "page_size")
-    page_size_query_param = "page_size"
-    parameters: type[PageParameters] = PageParameters
     total = 0
     number = 1
     page_size = DEFAULT_PAGE_SIZE
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        query = request.query_params
-        values = {name: query[name] for name in self.names if name in query}
-        parameters = self.parameters(data=values)
-        parameters.is_valid(raise_exception=True)
-        self.number = parameters.validated_data["page"]
-        self.page_size = parameters.validated_data["page_size"]
+        parameters = view.parameters.validated_data
+        self.number, self.page_size = parameters["page"], parameters["page_size"]
         self.total = queryset.count()
         first = (self.number - 1) * self.page_size
         return list(queryset[first : first + self.page_size])
@@ -109,6 +90,10 @@ class Pages(PageNumberPagination):
                 "results": data,
             }
         )
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """None: they are those of the view's ListParameters."""
+        return []
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         number = {"type": "integer", "minimum": 1}
@@ -125,25 +110,15 @@ class Pages(PageNumberPagination):
 Row = TypeVar("Row", bound="Any")
 
 
-class StrictFilters(DjangoFilterBackend):  # type: ignore[misc]
-    """The view's FilterSet; a parameter that neither it nor the pages know is refused."""
-
-    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
-        filterset = self.get_filterset_class(view, queryset)
-        names = filterset.base_filters if filterset else ()
-        refuse_unknown(request.query_params, (*names, *Pages.names))
-        return super().filter_queryset(request, queryset, view)
-
-
-class ApiViewSet(GenericViewSet[Row]):
+class ApiViewSet(StrictView, GenericViewSet[Row]):
     """Rows of one kind. Permissions follow from `permission`, `open_to_read` and the model."""
 
     permission_classes = [ActionPermission]
     pagination_class: Any = Pages
-    filter_backends = [StrictFilters]
+    filter_backends = ()
+    list_parameters: ClassVar[type[ListParameters]] = ListParameters
     permission: ClassVar[str | None] = None
     open_to_read: ClassVar[bool] = False
-    filterset_class: Any = None
     error_statuses: tuple[int, ...] = ()
     """Error statuses for the schema, besides those of the method and the permission."""
 
@@ -157,6 +132,9 @@ class ApiViewSet(GenericViewSet[Row]):
         key = self.kwargs[self.lookup_url_kwarg or self.lookup_field]
         row: Row = get_object_or_404(self.get_queryset(), **{self.lookup_field: key})
         return row
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        return self.parameters.filtered(queryset)
 
     def respond_list(self, rows: Any) -> Response:
         """A page of `rows`, filtered by the query parameters."""

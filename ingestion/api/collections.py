@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body
+from common.api.views import AnyNegotiation
 from common.api.viewsets import ApiViewSet, EditableViewSet
 from ingestion import collections, services
 from ingestion.api.serializers import (
@@ -84,7 +85,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
         return super().destroy(request, *args, **kwargs)
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
-    @action(detail=True)
+    @action(detail=True, content_negotiation_class=AnyNegotiation)
     @requires("ingestion.change_collection")
     def export(self, request: Request, slug: str) -> StreamingHttpResponse:
         """Export a collection as a ZIP archive.
@@ -125,8 +126,7 @@ class PassageViewSet(_OfDocument):
     def get_queryset(self) -> QuerySet[Chunk]:
         return self.passages()
 
-    @extend_schema(request=WishSerializer)
-    @action(detail=True, methods=["put"], error_statuses=(503,))
+    @action(detail=True, methods=["put"], body=WishSerializer, error_statuses=(503,))
     def edit(self, request: Request, public_id: str, chunk: int) -> Response:
         """Edit a passage by hand.
 

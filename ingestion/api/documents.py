@@ -7,10 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse
-from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import mixins, status
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
@@ -21,10 +20,12 @@ from rest_framework.response import Response
 from common.api.access import OPEN, requires
 from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
-from common.api.serializers import ObjectJSONParser
-from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet, ValuesFilter
+from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser
+from common.api.views import AnyNegotiation
+from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
 from ingestion import services
 from ingestion.api.serializers import (
+    CollectionField,
     DocumentChangeSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,
@@ -38,7 +39,7 @@ from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged
 from ingestion.files.storage import download
-from ingestion.idempotency import HEADER, once
+from ingestion.idempotency import keyed, once
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 
@@ -55,55 +56,54 @@ class UploadParser(MultiPartParser):
     most_bytes = "MAX_UPLOAD_BYTES"
 
 
-class DocumentFilter(FilterSet):  # type: ignore[misc]
+class DocumentListParameters(ListParameters):
     """Filters of the list of documents."""
 
-    collection = ValuesFilter(
-        field_name="collection__slug", help_text="Collection slugs; may be repeated."
+    collection = repeatable(
+        CollectionField(), "Collection slugs; may be repeated.", source="collection__in"
     )
-    state = ChoicesFilter(
-        field_name="latest__state",
-        choices=State.choices,
-        help_text="States of the newest version; may be repeated.",
+    state = repeatable(
+        ChoiceField(State.choices),
+        "States of the newest version; may be repeated.",
+        source="latest__state__in",
     )
-    deleted = filters.BooleanFilter(
-        method="as_it_is",
-        help_text="Only documents in the bin; for users who may change documents.",
+    deleted = BooleanField(
+        required=False, help_text="Only documents in the bin; for users who may change documents."
     )
-    q = filters.CharFilter(
-        method="named",
+    q = serializers.CharField(
+        required=False,
         max_length=200,
         help_text="Words within the title or the file name, without regard to case.",
     )
-    parent = filters.UUIDFilter(
-        field_name="parent__public_id",
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        source="parent__public_id",
+        required=False,
         help_text="The id of an archive or message: its parts alone.",
     )
-
-    incomplete = filters.BooleanFilter(
-        method="of_completeness",
+    incomplete = BooleanField(
+        required=False,
         help_text="Only documents of which something is not searchable, those that lack most "
         "first; false: of which all is.",
     )
 
-    def named(self, rows: DocumentQuerySet, name: str, value: str) -> DocumentQuerySet:
+    def filter_q(self, rows: DocumentQuerySet, value: str) -> DocumentQuerySet:
         """The documents with these words in their title or their newest file's name."""
         return rows.named(value)
 
-    def of_completeness(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
-        """Filter by completeness; documents whose completeness is unknown match neither value."""
-        return rows.incomplete() if value else rows.filter(current__completeness__missing=0)
-
-    def as_it_is(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
+    def filter_deleted(self, rows: DocumentQuerySet, value: bool) -> DocumentQuerySet:
         """The view chose the rows already: what is in the bin needs a permission."""
         return rows
+
+    def filter_incomplete(self, rows: DocumentQuerySet, value: bool) -> DocumentQuerySet:
+        """Filter by completeness; documents whose completeness is unknown match neither value."""
+        return rows.incomplete() if value else rows.filter(current__completeness__missing=0)
 
 
 class DocumentViewSet(ReadViewSet[Document]):
     """The documents that the user may read; uploads and their states."""
 
     serializer_class = DocumentSerializer
-    filterset_class = DocumentFilter
+    list_parameters = DocumentListParameters
     parser_classes = [UploadParser]
     open_to_read = True
     lookup_field = "public_id"
@@ -120,8 +120,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def _in_question(self) -> DocumentQuerySet:
         """The documents that the action applies to; for some actions, those in the bin."""
         user = self.request.user
-        wants_deleted = self.request.query_params.get("deleted", "").lower() in ("true", "1")
-        if self.action == "restore" or (self.action == "list" and wants_deleted):
+        wants_deleted = self.action == "list" and self.parameters.validated_data.get("deleted")
+        if self.action == "restore" or wants_deleted:
             if not user.has_perm(CHANGE):
                 raise PermissionDenied
             return Document.objects.in_bin_of(user)
@@ -135,7 +135,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
-    @extend_schema(parameters=[HEADER], request=DocumentUploadSerializer, responses=RECEIVED)
+    @keyed
+    @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
     def create(self, request: Request) -> Response:
         """Upload a document.
 
@@ -278,7 +279,8 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(parameters=[HEADER], request=FileUploadSerializer, responses=RECEIVED)
+    @keyed
+    @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
 
@@ -304,7 +306,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         return once(request, replace)
 
     @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
-    @action(detail=True)
+    @action(detail=True, content_negotiation_class=AnyNegotiation)
     def original(self, request: Request, public_id: str, number: int) -> FileResponse:
         """Download a version's file.
 

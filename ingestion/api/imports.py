@@ -15,7 +15,8 @@ from rest_framework.response import Response
 from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
-from common.api.viewsets import ChoicesFilter, FilterSet, ReadViewSet
+from common.api.views import reads
+from common.api.viewsets import ListParameters, ReadViewSet, repeatable
 from ingestion.api.serializers import (
     CollectionField,
     LanguageField,
@@ -24,7 +25,7 @@ from ingestion.api.serializers import (
     named_readers,
     shown_readers,
 )
-from ingestion.idempotency import HEADER, once
+from ingestion.idempotency import keyed, once
 from ingestion.intake import imports as importing
 from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
@@ -167,19 +168,21 @@ class ImportParser(MultiPartParser):
     most_bytes = "IMPORT_MAX_BYTES"
 
 
-class ImportFilter(FilterSet):  # type: ignore[misc]
-    state = ChoicesFilter(choices=Import.State.choices, help_text="May be repeated.")
+class ImportListParameters(ListParameters):
+    state = repeatable(ChoiceField(Import.State.choices), "May be repeated.", source="state__in")
 
 
-class ImportItemFilter(FilterSet):  # type: ignore[misc]
-    state = ChoicesFilter(choices=ImportItem.State.choices, help_text="May be repeated.")
+class ImportItemParameters(ListParameters):
+    state = repeatable(
+        ChoiceField(ImportItem.State.choices), "May be repeated.", source="state__in"
+    )
 
 
 class ImportViewSet(ReadViewSet[Import]):
     """Imports of many files or pages into the collections that the user may read."""
 
     serializer_class = ImportSerializer
-    filterset_class = ImportFilter
+    list_parameters = ImportListParameters
     parser_classes = [ImportParser, ObjectJSONParser]
     permission = "ingestion.add_document"
     lookup_url_kwarg = "number"
@@ -196,15 +199,16 @@ class ImportViewSet(ReadViewSet[Import]):
         return super().get_serializer(*args, **kwargs)
 
     @extend_schema(responses=ImportItemSerializer(many=True))
-    @action(detail=True, filterset_class=ImportItemFilter, serializer_class=ImportItemSerializer)
+    @action(detail=True, serializer_class=ImportItemSerializer)
+    @reads(ImportItemParameters)
     def items(self, request: Request, number: int) -> Response:
         """List the items of an import."""
         items = self.get_object().items.select_related("document").order_by("position", "pk")
         items = items.filter(open_to(request.user, "document__"))
         return self.respond_list(items.defer("document__title_terms"))
 
+    @keyed
     @extend_schema(
-        parameters=[HEADER],
         request=ImportRequestSerializer,
         responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
     )

@@ -15,13 +15,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.accounts.models import User
-from common.api.serializers import CleanSerializer, FileField, Strict
+from common.api.serializers import BooleanField, CleanSerializer, FileField, Strict
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
 from ingestion.documents import completeness, currency
 from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness
 from ingestion.errors import InvalidMetadata
+from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
 from ingestion.models import (
@@ -66,6 +67,25 @@ class LanguageField(serializers.CharField):
                 "Give a language as its two-letter code, such as en or de."
             )
         return code
+
+
+_MEDIA_TYPES = {file_type.media_type for file_type in SUPPORTED.values()}
+
+
+class MediaTypeField(serializers.CharField):
+    """A file type by its extension or its media type."""
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data).lower()
+        known = SUPPORTED.get(f".{name.removeprefix('.')}")
+        if known is not None:
+            return known.media_type
+        if name in _MEDIA_TYPES:
+            return name
+        names = ", ".join(main_extensions())
+        raise serializers.ValidationError(
+            f"There is no type {name!r}. Use a media type or one of: {names}."
+        )
 
 
 MOST_NAMED = 20  # collections, in an error
@@ -535,7 +555,7 @@ class WishSerializer(Strict, serializers.Serializer[Any]):
     text = serializers.CharField(
         required=False, allow_blank=True, max_length=100_000, help_text="Empty: unchanged."
     )
-    disabled = serializers.BooleanField(required=False, help_text="Search does not find it.")
+    disabled = BooleanField(required=False, help_text="Search does not find it.")
     questions = serializers.ListField(
         child=serializers.CharField(max_length=MAX_QUESTION_CHARS),
         required=False,

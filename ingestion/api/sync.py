@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib.admin.models import DELETION
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
-from django_filters import filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -16,9 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, location, read_body, read_query
+from common.api.requests import actor, location, read_body
 from common.api.serializers import FileField, ObjectJSONParser, Parameters, Strict
-from common.api.viewsets import ApiViewSet, FilterSet, PageParameters, Pages, ReadViewSet
+from common.api.views import reads
+from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.api.serializers import (
     READERS_HELP,
@@ -179,8 +179,8 @@ class SourceViewSet(ReadViewSet[SyncSource]):
             source.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=KeepSerializer, responses=KeptSerializer)
-    @action(detail=True, methods=["post"])
+    @extend_schema(responses=KeptSerializer)
+    @action(detail=True, methods=["post"], body=KeepSerializer)
     @requires("ingestion.delete_document")
     def keep(self, request: Request, name: str) -> Response:
         """Name all documents that a source has.
@@ -198,19 +198,16 @@ class SourceViewSet(ReadViewSet[SyncSource]):
         return Response(KeptSerializer(result).data)
 
 
-class LongPageParameters(PageParameters):
-    page_size = serializers.IntegerField(min_value=1, max_value=1000, default=100)
-
-
-class LongPages(Pages):
+class SyncItemParameters(ListParameters):
     """Longer pages: a program reads all of them, of a few short fields each."""
 
-    parameters = LongPageParameters
-
-
-class SyncItemFilter(FilterSet):  # type: ignore[misc]
-    id = filters.CharFilter(
-        field_name="external_id", max_length=MAX_ID_CHARS, help_text="One document's id there."
+    page_size = serializers.IntegerField(min_value=1, max_value=1000, default=100)
+    id = serializers.CharField(
+        source="external_id",
+        required=False,
+        max_length=MAX_ID_CHARS,
+        trim_whitespace=False,
+        help_text="One document's id there.",
     )
 
 
@@ -218,8 +215,7 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
     """The documents of a source by their ids there."""
 
     serializer_class = SyncItemSerializer
-    pagination_class = LongPages
-    filterset_class = SyncItemFilter
+    list_parameters = SyncItemParameters
     parser_classes = [UploadParser]
     permission = "ingestion.add_document"
     queryset = SyncItem.objects.none()
@@ -233,8 +229,8 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
         rows = self.source().items.select_related("source", "document").order_by("external_id")
         return rows.defer("document__title_terms", "document__metadata")
 
+    @reads(IdParameters)
     @extend_schema(
-        parameters=[IdParameters],
         request=SyncDocumentSerializer,
         responses={
             202: OpenApiResponse(SyncReceiptSerializer, "The file is queued."),
@@ -254,7 +250,7 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
         data.pop("readers", None)
         item, outcome = mirroring.put(
             self.source(),
-            read_query(request, IdParameters).validated_data["id"],
+            self.parameters.validated_data["id"],
             data.pop("etag"),
             file,
             file_name=file.name,

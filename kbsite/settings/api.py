@@ -28,6 +28,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["common.api.serializers.ObjectJSONParser"],
+    # The media type follows from the header `Accept` alone.
+    "URL_FORMAT_OVERRIDE": None,
     # OPTIONS would describe forms to people who may not submit them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",

@@ -10,7 +10,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from common.api.serializers import ChoiceField, Parameters, Strict
+from common.api.serializers import BooleanField, ChoiceField, Parameters, Strict
 from ingestion.api.serializers import CurrencyField
 from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
@@ -180,9 +180,7 @@ class AnswerSummarySerializer(serializers.Serializer[Any]):
 class GiveFeedbackSerializer(Parameters):
     """Whether an answer helped, and why not."""
 
-    noun = "field"
-
-    helpful = serializers.BooleanField()
+    helpful = BooleanField()
     reason = ChoiceField(
         choices=AnswerFeedback.Reason.choices,
         required=False,
@@ -207,6 +205,8 @@ class ThreadSerializer(Strict, serializers.ModelSerializer[Thread]):
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     own = serializers.SerializerMethodField(help_text="Whether it is yours.")
+
+    shared = BooleanField(required=False)
 
     class Meta:
         model = Thread
@@ -275,15 +275,15 @@ class AskParameters(QuestionParameters):
         max_length=MAX_QUERY_CHARS,
         help_text="Search for this in place of a standalone question made from `q` and the thread.",
     )
-    stream = serializers.BooleanField(
-        default=False,
-        help_text="Send the answer as events while it is written; so does the header "
-        f"`Accept: {EVENT_STREAM}`.",
+    stream = BooleanField(
+        required=False,
+        help_text="Send the answer as events while it is written; without it, that is done if the "
+        f"header `Accept` prefers {EVENT_STREAM}.",
     )
-    texts = serializers.BooleanField(
+    texts = BooleanField(
         default=True, help_text="Whether each source includes the text of its passage."
     )
-    follow_ups = serializers.BooleanField(
+    follow_ups = BooleanField(
         default=False,
         help_text="Add what to ask next, at the cost of up to four searches; not to a stream.",
     )

@@ -11,8 +11,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.generics import get_object_or_404
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,7 +24,9 @@ from common.api.access import (
     require_scope,
     requires,
 )
+from common.api.errors import render_json
 from common.api.requests import Rank, actor, location, read_body
+from common.api.views import AnyNegotiation
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
@@ -50,17 +52,17 @@ from search.api.answer_forms import (
 )
 
 
-class AnyNegotiation(DefaultContentNegotiation):
-    """Answer in JSON whatever `Accept` says: the view reads it, and errors are always JSON."""
+class EventStream(BaseRenderer):
+    """The media type of a stream, for `Accept`: the view writes it."""
 
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        return renderers[0], renderers[0].media_type
+    media_type = EVENT_STREAM
+    format = "events"
 
 
 def wants_stream(request: Request, parameters: AskParameters) -> bool:
-    return bool(
-        parameters.validated_data["stream"] or EVENT_STREAM in request.headers.get("Accept", "")
-    )
+    """Whether the body says so, or, without a word in it, the media type that `Accept` prefers."""
+    accepted = request.accepted_media_type.startswith(EVENT_STREAM)
+    return bool(parameters.validated_data.get("stream", accepted))
 
 
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
@@ -89,7 +91,6 @@ class AnswerViewSet(ApiViewSet[Answer]):
     """Answers to questions, with the sources that every sentence stands on."""
 
     serializer_class = StoredAnswerSerializer
-    content_negotiation_class = AnyNegotiation
     rank = Rank.SEARCH
     permission = OPEN
     lookup_url_kwarg = "answer_id"
@@ -99,6 +100,10 @@ class AnswerViewSet(ApiViewSet[Answer]):
     @property
     def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
         return (404, 503) if getattr(self, "action", "") == "create" else ()
+
+    def get_renderers(self) -> list[Any]:
+        is_create = self.action == "create"
+        return [JSONRenderer(), EventStream()] if is_create else [JSONRenderer()]
 
     def get_throttles(self) -> list[Any]:
         throttles = super().get_throttles()
@@ -133,6 +138,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         texts = parameters.validated_data["texts"]
         if wants_stream(request, parameters):
             return sse(answering.events(question), texts=texts)
+        render_json(request)
         answered = answering.answer(question)
         data = answer_data(answered, texts=texts)
         if parameters.validated_data["rectangles"]:
@@ -158,8 +164,8 @@ class AnswerViewSet(ApiViewSet[Answer]):
         row = self._readable(request, answer_id)
         return Response(stored([row], request)[0])
 
-    @extend_schema(request=GiveFeedbackSerializer, responses={201: FeedbackSerializer})
-    @action(detail=True, methods=["post"], url_path="feedback")
+    @extend_schema(responses={201: FeedbackSerializer})
+    @action(detail=True, methods=["post"], url_path="feedback", body=GiveFeedbackSerializer)
     @requires(OPEN)
     def rate(self, request: Request, answer_id: str) -> Response:
         """Say whether an answer helped.
@@ -202,7 +208,6 @@ class ThreadViewSet(ReadViewSet[Thread]):
     """Your conversations, and those that others share. Nobody else reads yours, staff included."""
 
     serializer_class = ThreadSerializer
-    content_negotiation_class = AnyNegotiation
     permission_classes = [IsAuthenticated]
     needs_scope = "read"
     lookup_field = "public_id"
@@ -268,7 +273,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
     @extend_schema(
         responses={(200, MARKDOWN): OpenApiResponse(OpenApiTypes.STR, "The thread as Markdown.")}
     )
-    @action(detail=True, methods=["get"])
+    @action(detail=True, methods=["get"], content_negotiation_class=AnyNegotiation)
     def export(self, request: Request, thread_id: str) -> HttpResponse:
         """Export a thread as Markdown, with links to the sources."""
         thread = get_object_or_404(self.get_queryset(), public_id=thread_id)

@@ -13,9 +13,9 @@ from rest_framework.views import set_rollback
 from common import UserError
 from common.accounts.tokens import QuotaExceeded
 from common.api import errors
-from common.api.serializers import ChoiceField, Parameters
-from common.api.viewsets import MAX_PAGE
-from ingestion.api.serializers import LanguageField
+from common.api.serializers import BooleanField, ChoiceField, Parameters
+from common.api.viewsets import MAX_PAGE, repeatable
+from ingestion.api.serializers import LanguageField, MediaTypeField
 from ingestion.errors import (
     EmbeddingUnavailable,
     FileTooLarge,
@@ -24,7 +24,6 @@ from ingestion.errors import (
     StateConflict,
     StorageUnavailable,
 )
-from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
 from ingestion.models import Document
 from search.api.results import CONCEPT_RAG
@@ -71,6 +70,7 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
         error = Http404()  # deleted since the view read it
     if isinstance(error, UserError):
         set_rollback()
+        errors.render_json(context["request"])
         code = getattr(error, "code", "error")
         wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(round(wait))} if wait else None
@@ -81,27 +81,6 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 def _status(error: Exception) -> int:
     statuses = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
     return next(statuses, status.HTTP_400_BAD_REQUEST)
-
-
-MAX_VALUES = 50
-
-_MEDIA_TYPES = {file_type.media_type for file_type in SUPPORTED.values()}
-
-
-class MediaTypeField(serializers.CharField):
-    """A file type by its extension or its media type."""
-
-    def to_internal_value(self, data: Any) -> str:
-        name = super().to_internal_value(data).lower()
-        known = SUPPORTED.get(f".{name.removeprefix('.')}")
-        if known is not None:
-            return known.media_type
-        if name in _MEDIA_TYPES:
-            return name
-        names = ", ".join(main_extensions())
-        raise serializers.ValidationError(
-            f"There is no type {name!r}. Use a media type or one of: {names}."
-        )
 
 
 class MetadataConditionField(serializers.CharField):
@@ -140,13 +119,6 @@ class WeightsField(serializers.CharField):
             raise serializers.ValidationError(str(error)) from error
 
 
-def repeatable(child: serializers.Field[Any, Any, Any, Any], about: str) -> Any:
-    """A parameter that may be repeated."""
-    return serializers.ListField(
-        child=child, required=False, max_length=MAX_VALUES, help_text=about
-    )
-
-
 class QuestionParameters(Parameters):
     """A question, what it is restricted to, and how it is ranked.
 
@@ -176,7 +148,7 @@ class QuestionParameters(Parameters):
     )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
-    current = serializers.BooleanField(
+    current = BooleanField(
         default=False,
         help_text="Leaves out documents that are superseded, expired or not yet valid.",
     )
@@ -191,17 +163,17 @@ class QuestionParameters(Parameters):
         help_text="Weights in place of the profile's, summing to 1: "
         "`vector:0.6,keyword:0.3,title:0.1`.",
     )
-    exact = serializers.BooleanField(
+    exact = BooleanField(
         default=False,
         help_text="Search for the query as typed, even if it is misspelt. By default its "
         "correction is searched instead, and the response says so.",
     )
-    insist = serializers.BooleanField(
+    insist = BooleanField(
         default=False,
         help_text="Quoted words and hyphens bind, also in a long text, and also where they leave "
         "nothing; otherwise such a search ranks without them and `notes` says so.",
     )
-    rectangles = serializers.BooleanField(
+    rectangles = BooleanField(
         default=False,
         help_text="Adds the places of passages on the pages of their originals, which are drawn "
         "for it if they were not before; not to a stream.",
@@ -217,6 +189,13 @@ class QuestionParameters(Parameters):
             help_text="The query's class, in place of the classifier's.",
         )
         return fields
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "after" in attrs and "before" in attrs and attrs["after"] > attrs["before"]:
+            raise serializers.ValidationError(
+                {"after": ["No day is after it and before `before`."]}
+            )
+        return attrs
 
     @property
     def filters(self) -> Filters:
@@ -253,13 +232,13 @@ class SearchParameters(QuestionParameters):
     page_size = serializers.IntegerField(
         min_value=1, max_value=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
     )
-    group = serializers.BooleanField(
+    group = BooleanField(
         default=True,
         help_text="Group results by document: each appears once, with its best passage, the "
         "others folded under it, and so "
         "near-duplicates in other documents. `false`: every passage in a place of its own.",
     )
-    explain = serializers.BooleanField(
+    explain = BooleanField(
         default=False, help_text="Adds each result's whole explanation and the query's terms."
     )
     legacy = ChoiceField(

@@ -27,6 +27,7 @@ from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
 from common.api.requests import Rank, actor, read_body
 from common.api.serializers import ChoiceField, Strict
+from common.api.views import StrictView
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 
@@ -152,7 +153,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class LogoutViewSet(ViewSet):
+class LogoutViewSet(StrictView, ViewSet):
     """Revoke one token, or all."""
 
     permission_classes = (IsAuthenticated,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.conf import settings
 from django.urls import include, path, re_path, register_converter
 from django.urls.converters import StringConverter
-from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
 from common import parts
@@ -23,7 +22,7 @@ from search.api.views import (
     InteractionView,
     NoSuchAddressView,
     RootView,
-    SchemaOnce,
+    SchemaView,
     SearchView,
     SectionViewSet,
     SuggestionsView,
@@ -124,7 +123,7 @@ urlpatterns = [
     path("", RootView.as_view(api_root_dict={"api": "list", **DESCRIBED})),
     path("v1/", RootView.as_view(api_root_dict={**SEARCHES, **lists}), name="list"),
     path("v1/", include(v1)),
-    path("schema/", SpectacularAPIView.as_view(generator_class=SchemaOnce), name="schema"),
+    path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocumentationView.as_view(), name="docs"),
     re_path(r"(?P<rest>[\s\S]*)\Z", NoSuchAddressView.as_view(), name="missing"),
 ]

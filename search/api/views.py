@@ -12,7 +12,7 @@ from django.urls import resolve
 from django.utils import translation
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from drf_spectacular.views import SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException
 from rest_framework.generics import get_object_or_404
@@ -25,7 +25,8 @@ from rest_framework.views import APIView
 from common.accounts import tokens
 from common.api.access import OPEN
 from common.api.requests import Rank, actor, read_body, read_query
-from common.api.serializers import ChoiceField, Parameters
+from common.api.serializers import BooleanField, ChoiceField, Parameters
+from common.api.views import StrictView, reads
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
 from search import pipeline
@@ -69,7 +70,7 @@ class SectionViewSet(ApiViewSet[Document]):
         return Response(SectionSerializer({**values, "document": document}).data)
 
 
-class SearchView(APIView):
+class SearchView(StrictView):
     """Passages that match a question, best first."""
 
     permission_classes = (AllowAny,)
@@ -88,16 +89,15 @@ class SearchView(APIView):
         """
         return self._answer(request, read_body(request, SearchParameters))
 
-    @extend_schema(
-        operation_id="search", parameters=[SearchParameters], responses=SearchResponseSerializer
-    )
+    @reads(SearchParameters)
+    @extend_schema(operation_id="search", responses=SearchResponseSerializer)
     def get(self, request: Request) -> Response:
         """Search.
 
         What you may read, ranked under the active profile's weights for the query's class. The
         answer names all of them, and each result's share by signal.
         """
-        return self._answer(request, read_query(request, SearchParameters))
+        return self._answer(request, self.parameters)
 
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
         data = parameters.validated_data
@@ -164,18 +164,15 @@ class SuggestionsSerializer(serializers.Serializer[Any]):
     suggestions = SuggestionSerializer(many=True)
 
 
-class SuggestionsView(APIView):
+class SuggestionsView(StrictView):
     """Suggestions while typing."""
 
     permission_classes = (AllowAny,)
     throttle_classes = (SuggestionsThrottle,)
     rank = Rank.AGENT
 
-    @extend_schema(
-        operation_id="suggestions",
-        parameters=[SuggestionParameters],
-        responses=SuggestionsSerializer,
-    )
+    @reads(SuggestionParameters)
+    @extend_schema(operation_id="suggestions", responses=SuggestionsSerializer)
     def get(self, request: Request) -> Response:
         """Suggest what to search for.
 
@@ -183,7 +180,7 @@ class SuggestionsView(APIView):
         session your own searches, that have what was typed: its words, the last one the beginning
         of a word. Has a rate limit of its own, and is not counted as a search.
         """
-        data = read_query(request, SuggestionParameters).validated_data
+        data = self.parameters.validated_data
         reader = actor(request) if request.user.is_authenticated and not request.auth else None
         collections = data.get("collection", ())
         suggestions = suggest(data["q"], request.user, collections, reader=reader)
@@ -210,7 +207,29 @@ def _schema() -> Any:
         return SchemaGenerator().get_schema(None, public=True)  # type: ignore[no-untyped-call]
 
 
-class RootView(APIRootView):
+class SchemaParameters(Parameters):
+    """The format of the schema, where a header `Accept` cannot be sent."""
+
+    format = ChoiceField(["json", "yaml"], required=False)
+
+
+class SchemaView(StrictView, SpectacularAPIView):
+    """The OpenAPI schema."""
+
+    generator_class = SchemaOnce
+    schema = None
+
+    def get_format_suffix(self, **arguments: Any) -> str | None:
+        """The format of the address: read before `Accept` is."""
+        chosen: str | None = read_query(self.request, SchemaParameters).validated_data.get("format")
+        return chosen
+
+    @reads(SchemaParameters)
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        return super().get(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+
+class RootView(StrictView, APIRootView):
     """Links to what there is."""
 
     permission_classes = (AllowAny,)
@@ -256,9 +275,7 @@ class InteractionSerializer(Parameters):
         max_value=86_400,
         help_text=f"For `dwell`: how long it was read; counted up to {MAX_SECONDS:g}.",
     )
-    undo = serializers.BooleanField(
-        default=False, help_text="Takes a thumb or an answer back instead."
-    )
+    undo = BooleanField(default=False, help_text="Takes a thumb or an answer back instead.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == Interaction.Kind.DWELL and attrs.get("seconds") is None:
@@ -266,7 +283,7 @@ class InteractionSerializer(Parameters):
         return attrs
 
 
-class InteractionView(APIView):
+class InteractionView(StrictView):
     """Interactions with the results of a search."""
 
     permission_classes = (AllowAny,)

@@ -23,10 +23,12 @@ from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
+from search.engine.notes import unreadable_notes
 from search.errors import SearchError
 from search.presentation.document_text import MAX_ORDINAL, section_around, whole_text
 from search.presentation.navigation import Rectangles, rectangles_of
 from search.presentation.results import Result, trail
+from search.retrieval import Filters
 
 
 class FoundItem(BaseModel):
@@ -49,7 +51,7 @@ class Fetched(BaseModel):
 
 class CollectionItem(BaseModel):
     name: str
-    slug: str = Field(description="For the filter collection:SLUG in a query.")
+    slug: str = Field(description="For the argument `collection` of the other tools.")
     description: str
     documents: int
 
@@ -94,6 +96,7 @@ class AnswerItem(BaseModel):
 
 # The most characters of a document in one response, some 25,000 tokens: what agents' contexts hold.
 MAX_TEXT_CHARS = 100_000
+MOST_NAMED = 20  # collections, in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,12 @@ class NotFound(SearchError):
     code = "not_found"
 
 
-def search(query: str, caller: Caller) -> Found:
-    """The ten best results, one for each document."""
+def search(query: str, caller: Caller, collection: str = "") -> Found:
+    """The ten best results, one for each document. Raises NotFound for an unknown collection."""
     tokens.spend(caller.viewer, tokens.SEARCHES)
-    response = pipeline.search(query, viewer=caller.viewer)
+    response = pipeline.search(query, viewer=caller.viewer, filters=filters(collection, caller))
+    if unreadable := unreadable_notes(response.query.filters.collections, caller.viewer):
+        raise NotFound(unreadable[0])
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)
         record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)
@@ -128,6 +133,16 @@ def search(query: str, caller: Caller) -> Found:
             for result in response.results
         ]
     )
+
+
+def filters(collection: str, caller: Caller) -> Filters:
+    """The filter of a collection's slug; of none if it is empty. Raises NotFound."""
+    slugs = Collection.objects.visible_to(caller.viewer).values_list("slug", flat=True)
+    if collection and collection not in (readable := sorted(slugs)):
+        names = {"slug": collection[:80], "slugs": ", ".join(readable[:MOST_NAMED]) or "none"}
+        text = _("There is no collection “%(slug)s” that you may read. There are: %(slugs)s.")
+        raise NotFound(text % names)
+    return Filters(collections=(collection,) if collection else ())
 
 
 def fetch(item: str, caller: Caller) -> Fetched:

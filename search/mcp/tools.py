@@ -16,11 +16,13 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from common import UserError
 from common.api.access import seconds_to_wait
+from common.api.serializers import unknown_name
 from common.database import in_thread
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
@@ -29,6 +31,7 @@ from search.answers.domain import Answered, Done, Failed, Mode
 from search.answers.request import AnswerRequest
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
+from search.retrieval import Filters
 
 F = TypeVar("F", bound=Callable[..., Any])
 Identify = Callable[[Context[Any, Any]], Caller]
@@ -49,14 +52,25 @@ Question = Annotated[
         'collection:SLUG, type:pdf, language:de, "exact words", -excluded.'
     ),
 ]
+Slug = Annotated[
+    str, Field(description="Look in this collection alone: a slug of `list_collections`.")
+]
 
 
 class _Server(MCPServer[Any]):
     """The SDK's server; an error is a sentence on what to do."""
 
-    async def call_tool(self, *args: Any, **kwargs: Any) -> Any:
+    def __init__(self, *args: Any, tools: list[Tool], **kwargs: Any) -> None:
+        super().__init__(*args, tools=tools, **kwargs)
+        self._known = {tool.name: list(tool.parameters["properties"]) for tool in tools}
+
+    async def call_tool(self, name: str, arguments: Any, *args: Any, **kwargs: Any) -> Any:
+        known = self._known.get(name, list(arguments))
+        if unknown := [each for each in arguments if each not in known]:
+            # The SDK drops them: a filter that an agent invents would search everything.
+            raise ToolError(f"{unknown[0]}: {unknown_name(unknown[0], known, 'argument')}")
         try:
-            return await super().call_tool(*args, **kwargs)
+            return await super().call_tool(name, arguments, *args, **kwargs)
         except ToolError as error:
             match error.__cause__:
                 case UserError() as cause:
@@ -72,23 +86,24 @@ class _Server(MCPServer[Any]):
 
 def build(identify: Identify) -> MCPServer[Any]:
     """The server. `identify` returns the caller of a request; it may ask the database."""
-    server = _Server(
+    tools: list[Tool] = []
+    _add_reading(tools, identify)
+    _add_answering(tools, identify)
+    return _Server(
         "steelyard",
         title="Steelyard",
         version=settings.VERSION,
         instructions=INSTRUCTIONS,
         subscriptions=False,
+        tools=tools,
     )
-    _add_reading(server, identify)
-    _add_answering(server, identify)
-    return server
 
 
-def _tool(server: MCPServer[Any], title: str) -> Callable[[F], F]:
+def _tool(tools: list[Tool], title: str) -> Callable[[F], F]:
     """Declare a function as a tool that only reads, described by its docstring."""
 
     def declare(function: F) -> F:
-        server.add_tool(
+        tool = Tool.from_function(
             function,
             description=" ".join((function.__doc__ or "").split()),
             annotations=ToolAnnotations(
@@ -99,19 +114,21 @@ def _tool(server: MCPServer[Any], title: str) -> Callable[[F], F]:
                 open_world_hint=False,
             ),
         )
+        tool.parameters["additionalProperties"] = False
+        tools.append(tool)
         return function
 
     return declare
 
 
-def _add_reading(server: MCPServer[Any], identify: Identify) -> None:
-    @_tool(server, "Search the knowledge base")
-    async def search(query: Question, ctx: Context) -> tool_results.Found:
+def _add_reading(tools: list[Tool], identify: Identify) -> None:
+    @_tool(tools, "Search the knowledge base")
+    async def search(query: Question, ctx: Context, collection: Slug = "") -> tool_results.Found:
         """Find the documents that answer a question. Returns id, title and url of the best passage
         of each, best first. Read a result with `fetch` before you rely on it."""
-        return await in_thread(lambda: tool_results.search(query, identify(ctx)))
+        return await in_thread(lambda: tool_results.search(query, identify(ctx), collection))
 
-    @_tool(server, "Read a passage or a document")
+    @_tool(tools, "Read a passage or a document")
     async def fetch(
         id: Annotated[  # noqa: A002  # the connectors' name
             str,
@@ -126,15 +143,15 @@ def _add_reading(server: MCPServer[Any], identify: Identify) -> None:
         title, url and metadata such as the headings and the page number."""
         return await in_thread(lambda: tool_results.fetch(id, identify(ctx)))
 
-    @_tool(server, "List the collections")
+    @_tool(tools, "List the collections")
     async def list_collections(ctx: Context) -> tool_results.Collections:
         """List the collections that you may read, with their number of documents. Search in one
-        with the filter collection:SLUG."""
+        with the argument `collection`."""
         return await in_thread(lambda: tool_results.list_collections(identify(ctx)))
 
 
-def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
-    @_tool(server, "Answer with citations")
+def _add_answering(tools: list[Tool], identify: Identify) -> None:
+    @_tool(tools, "Answer with citations")
     async def answer(
         question: Question,
         ctx: Context,
@@ -142,6 +159,7 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
             Literal["", "instant", "auto", "thinking"],
             Field(description="How much to do; empty: as the site is set up."),
         ] = "",
+        collection: Slug = "",
         rectangles: Annotated[
             bool, Field(description="Add the places of sources on the pages of their originals.")
         ] = False,
@@ -150,7 +168,8 @@ def _add_answering(server: MCPServer[Any], identify: Identify) -> None:
         the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
         state is `refused`."""
         caller = await in_thread(lambda: _admitted(identify(ctx)))
-        answer = await _answered(_answer_request(question, mode, caller))
+        filters = await in_thread(lambda: tool_results.filters(collection, caller))
+        answer = await _answered(_answer_request(question, mode, filters, caller))
         return await in_thread(lambda: tool_results.answered(answer, caller, rectangles=rectangles))
 
 
@@ -161,7 +180,7 @@ def _admitted(caller: Caller) -> Caller:
     return caller
 
 
-def _answer_request(question: str, mode: str, caller: Caller) -> AnswerRequest:
+def _answer_request(question: str, mode: str, filters: Filters, caller: Caller) -> AnswerRequest:
     request = caller.request
     return AnswerRequest(
         question,
@@ -169,6 +188,7 @@ def _answer_request(question: str, mode: str, caller: Caller) -> AnswerRequest:
         visitor="" if request is None else visitor_of(request).key,
         budget_key="" if request is None else budget_key(request),
         mode=Mode(mode) if mode else None,
+        filters=filters,
         channel="mcp",
         is_recorded=request is None or is_recorded(request),
     )

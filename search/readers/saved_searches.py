@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.metadata import clean
-from search.errors import SearchError
+from search.engine import configuration
+from search.engine.read import read_query
+from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
 from search.readers.models import (
     OwnQuerySet,
     Params,
@@ -38,6 +42,11 @@ def save(
     """
     if not question and not params:
         raise NotSaved(gettext("Type a question or set a filter first: there is nothing to save."))
+    with suppress(EmptyQuestion):  # its filters alone are searched for
+        try:
+            read_query(question, configuration.current())
+        except (InvalidFilter, QueryTooLong) as error:
+            raise NotSaved(str(error)) from error
     if not clean(name) and not question:
         raise NotSaved(gettext("Give the search a name: it has no question to be named after."))
     _check_mail(user, mails=mails)

@@ -20,7 +20,7 @@ from common.audit.trail import record
 from ingestion.models import Document
 from ingestion.models.collections import Viewer
 from search.domain import QueryClass
-from search.errors import JudgementError
+from search.errors import JudgementError, SearchError
 from search.tuning import judging
 from search.tuning.evaluation.measures import median_grade
 from search.tuning.golden_file_formats import FORMATS, Format, JudgementRow, Problem
@@ -70,7 +70,7 @@ def import_file(
             continue
         try:
             _take(row, judge.strip() or DEFAULT_JUDGE, find, done, acting_user)
-        except JudgementError as error:
+        except SearchError as error:  # also what a search of its text raises
             done.problems.append(Problem(row.line, str(error)))
     return done
 

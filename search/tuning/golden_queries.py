@@ -15,7 +15,13 @@ from ingestion.models import Document
 from ingestion.models.collections import Viewer
 from search.errors import JudgementError
 from search.query.query_key import query_key
-from search.tuning.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
+from search.tuning.judging import (
+    check_collections,
+    check_text,
+    ensure_query,
+    set_must_be_first,
+    sorted_slugs,
+)
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.models.golden import ALREADY_THERE
 
@@ -36,12 +42,14 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     """Change text, collections, query_class, enabled, note or must_be_first; return the query.
 
     Raises JudgementError for documents and collections that the person may not see, and if another
-    query is the same.
+    query is the same; for a new text what a search raises.
     """
     row = GoldenQuery.objects.select_for_update().get(pk=query.pk)
     text = fields.get("text", row.text)
     slugs = sorted_slugs(fields.get("collections", row.collections))
-    check_query(text, slugs, acting_user)
+    check_collections(slugs, acting_user)
+    if query_key(text) != row.folded:  # one that no search can run any more can be disabled
+        check_text(text)
     same = GoldenQuery.objects.filter(folded=query_key(text), collections=slugs)
     if same.exclude(pk=row.pk).exists():
         raise JudgementError(str(ALREADY_THERE))

@@ -19,6 +19,8 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from ingestion.models import Collection, Document
 from ingestion.models.collections import Viewer
+from search.engine import configuration
+from search.engine.read import read_query
 from search.errors import JudgementError
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
@@ -71,6 +73,7 @@ def judge(
             gettext("The grade %(grade)s is not one of 0, 1, 2 and 3.") % {"grade": grade}
         )
     _check_visible(document, acting_user)
+    check_text(text)
     query, is_new = ensure_query(text, collections, acting_user=acting_user)
     own = _own(query, document.public_id, acting_user)
     before = _grade_state(own)
@@ -155,14 +158,16 @@ def ensure_query(
 ) -> tuple[GoldenQuery, bool]:
     """Get or create the golden query of this text and these collections; True if created.
 
-    Raises JudgementError for an empty or too long text, and for unknown or hidden collections.
+    Raises JudgementError for an empty text and for unknown or hidden collections, and for a new
+    query what a search raises.
     """
     slugs = sorted_slugs(collections)
     same = GoldenQuery.objects.select_for_update().filter(folded=query_key(text))
     query = same.filter(collections=slugs).first()
-    check_query(text, slugs, acting_user)
+    check_collections(slugs, acting_user)
     if query is not None:
         return query, False
+    check_text(text)
     try:
         with transaction.atomic():
             created = GoldenQuery.objects.create(
@@ -173,14 +178,15 @@ def ensure_query(
     return created, True
 
 
-def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
-    """Raises JudgementError unless the person may create this golden query."""
+def check_text(text: str) -> None:
+    """Raises JudgementError for an empty question, and otherwise what a search of it raises."""
     if not fold_query(text):
         raise JudgementError(gettext("Enter a question."))
-    if len(text) > MAX_TEXT:
-        raise JudgementError(
-            gettext("The question is longer than %(maximum)s characters.") % {"maximum": MAX_TEXT}
-        )
+    read_query(text, configuration.current())
+
+
+def check_collections(slugs: Sequence[str], acting_user: User | None) -> None:
+    """Raises JudgementError unless the person may read these collections."""
     collections = Collection.objects.undeleted()
     if acting_user is not None:
         collections = collections.visible_to(acting_user)

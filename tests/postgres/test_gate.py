@@ -17,7 +17,13 @@ from search.tuning import drafts, gate_runs, judging, publications
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
-from tests.support.golden_library import KEYWORDS_ONLY, TITLE_ONLY, active_profile, draft_with
+from tests.support.golden_library import (
+    KEYWORDS_ONLY,
+    TITLE_ONLY,
+    active_profile,
+    draft_with,
+    judge_all,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 
@@ -51,6 +57,38 @@ class TestGoldenSet:
         (without,) = golden_set.golden_set()
         assert without.qrels == {ids["river"]: 2}
         assert without.must_be_first == ""
+
+    @pytest.mark.parametrize(
+        ("changed", "said"),
+        [
+            ({"text": "type:nope"}, "“type:nope”: unknown type"),
+            ({"collections": ["gone"]}, "There is no collection gone any more."),
+        ],
+    )
+    def test_a_query_that_no_search_can_run_is_named_and_counts_in_no_mean(
+        self, documents: dict[str, Document], administrator: User, changed: Any, said: str
+    ) -> None:
+        judge_all(documents, administrator)
+        run = golden_runs.create(active_profile(), acting_user=administrator)
+        golden_runs.measure(run.pk)
+        run.refresh_from_db()
+        means, broken = run.measures, GoldenQuery.objects.get(text=CROSSING)
+        whole = {key: row["measures"] for key, row in run.by_query.items()}
+
+        GoldenQuery.objects.filter(pk=broken.pk).update(must_be_first=documents["ferry"], **changed)
+        again = golden_runs.create(draft_with(), acting_user=administrator)
+        golden_runs.measure(again.pk)
+        again.refresh_from_db()
+
+        del whole[str(broken.pk)]
+        ndcg = [row["nDCG@10"] for row in whole.values()]
+        assert again.measures["nDCG@10"] == pytest.approx(sum(ndcg) / len(ndcg))
+        assert (again.queries, len(means)) == (2, len(again.measures))
+        rows = {row.pk: row for row in golden_runs.query_rows(again, viewer=administrator)}
+        assert said in rows[broken.pk].error
+        assert rows[broken.pk].measures == {}
+        assert not any(row.error for key, row in rows.items() if key != broken.pk)
+        assert gate_runs.verdict(again).passed
 
     def test_fingerprint_changes_with_every_ranking_setting(self) -> None:
         same = draft_with()

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
-from search.errors import JudgementError
+from search.errors import JudgementError, QueryTooLong
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
@@ -77,7 +77,7 @@ class TestJudging:
         ("question", "grade", "said"),
         [
             (("  ", []), 1, "Enter a question"),
-            (("x" * 4001, []), 1, "longer than 4000"),
+            (("x" * 4001, []), 1, "the limit is 4000"),
             (("ferry", ["nowhere"]), 1, "Unknown collection: nowhere"),
             (("ferry", []), 4, "not one of 0, 1, 2 and 3"),
         ],
@@ -85,7 +85,7 @@ class TestJudging:
     def test_invalid_judgement_names_the_error(
         self, documents: dict[str, Document], reader: User, question: Any, grade: int, said: str
     ) -> None:
-        with pytest.raises(JudgementError, match=said):
+        with pytest.raises((JudgementError, QueryTooLong), match=said):
             judging.judge(*question, documents["ferry"], grade, acting_user=reader)
         assert not GoldenQuery.objects.exists()
 

@@ -17,6 +17,7 @@ from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
 from search.models import ClassRule, Hide, Pin, ScopeProfile
 from search.tuning.install_defaults import GROUPS
+from search.tuning.models import GoldenQuery
 from tests.support.admin_client import signed_in, staff
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
@@ -343,3 +344,27 @@ def test_an_export_keeps_the_name_of_the_profile(recipes: Collection, tmp_path: 
     assert done.created["profile"] == 1
     row = ScopeProfile.objects.get()
     assert (row.collection, row.profile, row.note) == (done.collection, OWN, "Names.")
+
+
+@pytest.mark.parametrize("text", ["type:nope", "leave before:yesterday", "-leave"])
+def test_a_question_that_a_search_refuses_is_refused_with_its_error(
+    tuner: APIClient, rules: Document, text: str
+) -> None:
+    refused = tuner.get(f"{V1}search/", {"q": text})
+    document = str(rules.public_id)
+    kept = [
+        tuner.post(PINS, {"query": text, "document": document}),
+        tuner.post(HIDES, {"query": text, "document": document}),
+        tuner.post(SYNONYMS, {"terms": ["leave", text]}),
+        tuner.post(f"{V1}golden-queries/", {"text": text}),
+        tuner.post(f"{V1}judgements/", {"query": text, "document": document, "grade": 3}),
+    ]
+    assert {each.status_code for each in (refused, *kept)} == {400}
+    assert {each.content for each in (refused, *kept)} == {refused.content}
+
+
+def test_a_golden_query_that_no_search_can_run_any_more_can_be_disabled(tuner: APIClient) -> None:
+    query = GoldenQuery.objects.create(text="type:nope")
+    address = f"{V1}golden-queries/{query.public_id}/"
+    assert tuner.patch(address, {"note": "x", "text": "type:never"}).status_code == 400
+    assert tuner.patch(address, {"enabled": False}).json()["enabled"] is False

@@ -205,7 +205,7 @@ def test_lists_know_the_file_name(
         ({}, ["b.md", "a.md", "tides.md"]), ({"collection": "shelf"}, ["tides.md"]),
         ({"collection": ["shelf", "other"]}, ["b.md", "a.md", "tides.md"]),
         ({"state": "queued"}, ["b.md", "a.md"]), ({"state": ["ready", "failed"]}, ["tides.md"]),
-        ({"q": "TIDE"}, ["tides.md"]), ({"q": "%"}, []), ({"collection": "no-such"}, []),
+        ({"q": "TIDE"}, ["tides.md"]), ({"q": "%"}, []),
         ({"page": 2, "page_size": 2}, ["tides.md"]), ({"page": 1_000_000}, []),
     ],
     ids=str,
@@ -508,3 +508,27 @@ class TestSearch:
         response = api.get(SEARCH, {"q": "pump", "meta": meta})
         assert (response.status_code, response.json()["code"]) == (400, "invalid")
         assert "meta" in response.json()["details"]
+
+
+@pytest.mark.parametrize("name", ["collection", "file", "title"])
+def test_a_field_of_an_upload_that_stands_twice_is_refused(edit: APIClient, name: str) -> None:
+    shelf, other = make_collection(), make_collection("Other")
+    files = [SimpleUploadedFile(f"{each}.md", each.encode()) for each in ("tides", "winds")]
+    form: dict[str, Any] = {"collection": [shelf.slug], "file": files[:1], "title": ["Tides"]}
+    form[name] = [*form[name], {"collection": other.slug, "file": files[1], "title": "Winds"}[name]]
+    response = edit.post(DOCUMENTS, form, format="multipart")
+    assert response.status_code == 400
+    assert response.json()["details"] == {name: ["Give it once."]}
+    assert not Document.objects.exists()
+
+
+def test_an_unknown_collection_in_a_list_is_refused_with_the_readable_ones(api: APIClient) -> None:
+    shelf, _ = make_collection(), make_collection("Den", visibility=Visibility.GROUPS)
+    for slug in ("no-such", "den"):
+        response = api.get(DOCUMENTS, {"collection": [shelf.slug, slug]})
+        assert response.status_code == 400
+        (text,) = response.json()["details"]["collection"]
+        said, _, readable = text.partition(" There are: ")
+        assert said == f"There is no collection “{slug}” that you may read."
+        assert shelf.slug in readable
+        assert "den" not in readable

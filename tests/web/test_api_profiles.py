@@ -71,7 +71,7 @@ class TestDrafts:
         ("data", "said"),
         [
             ({"weights": {"general": {"vector": "0.5"}}}, "sum to 0.5000, not 1"),
-            ({"weights": {"general": {"speed": 1}}}, "no such parameter"),
+            ({"weights": {"general": {"speed": 1}}}, "no such field"),
             ({"depth": 2}, "depth"),
             ({"speed": 1}, "no such field"),
             ({"fusion": "nope"}, "Use one of: "),

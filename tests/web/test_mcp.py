@@ -111,10 +111,53 @@ def test_every_tool_only_reads() -> None:
     for tool in tools.values():
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.destructive_hint is False
-    for name, argument in (("search", "query"), ("fetch", "id")):
+    for name, argument, others in (("search", "query", {"collection"}), ("fetch", "id", set())):
         schema = tools[name].input_schema
         assert schema["required"] == [argument]
-        assert schema["properties"].keys() == {argument}
+        assert schema["properties"].keys() == {argument, *others}
+        assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("search", {"query": "x", "collections": "pages"}, "Did you mean collection? Known are"),
+        ("search", {"query": "x", "limit": 3}, "limit: There is no such argument."),
+        ("fetch", {"id": MISSING, "max_chars": 9}, "max_chars: There is no such argument."),
+        ("list_collections", {"limit": 3}, "limit: There is no such argument: none is read here."),
+        ("answer", {"question": "x", "stream": True}, "stream: There is no such argument."),
+    ],
+)
+def test_unknown_arguments_are_refused_by_name(
+    tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    assert message in refused(tool, **arguments)
+
+
+def test_search_and_answer_look_in_the_named_collection_alone(shown: Document) -> None:
+    other = make_document(make_collection("Other"), CONNECTIONS, title="Elsewhere")
+    (only,) = call("search", query="connection timeout", collection="other")["results"]
+    assert only["id"].startswith(str(other.public_id))
+    answered = call("answer", question="How long is a connection timeout?", collection="other")
+    assert {source["collection"] for source in answered["sources"]} == {"Other"}
+
+
+@pytest.mark.parametrize("tool", ["search", "answer"])
+@pytest.mark.parametrize("collection", ["nope", "cabin"])
+def test_an_unknown_collection_is_said_like_a_hidden_one(
+    shown: Document, hidden: Document, tool: str, collection: str
+) -> None:
+    question = {"query" if tool == "search" else "question": "connection timeout"}
+    slug = shown.collection.slug
+    assert refused(tool, **question, collection=collection) == (
+        f"There is no collection “{collection}” that you may read. There are: {slug}."
+    )
+    said = "A collection that you named does not exist, or you may not read it."
+    question = {name: f"{text} collection:{collection}" for name, text in question.items()}
+    if tool == "search":
+        assert refused(tool, **question) == said
+    else:
+        assert said in call(tool, **question)["notes"]
 
 
 def test_a_document_is_read_whole_by_its_id(shown: Document) -> None:
@@ -139,7 +182,7 @@ def test_answer_cites_what_fetch_reads(shown: Document) -> None:
 def test_tool_errors_contain_advice(shown: Document) -> None:
     assert "Use an id that `search` returned" in refused("fetch", id="nonsense")
     assert "Ask in fewer words" in refused("search", query="x" * 5000)
-    assert refused("answer", nonsense="x") == "question: Field required."
+    assert refused("answer") == "question: Field required."
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
@@ -149,12 +192,12 @@ def test_outsiders_find_no_trace_of_a_hidden_document(
     viewer = reader if signed_in else None
     traces = ("Piratenschatz", "Versteck", "doubloons", "lagoon", "Cabin", str(hidden.public_id))
 
-    def clean(found: dict[str, Any]) -> None:
+    def clean(found: dict[str, Any] | str) -> None:
         text = json.dumps(found)
         assert not [trace for trace in traces if trace in text]
 
     clean(call("search", viewer, query="pirates burying treasure PII-2031-7788"))
-    clean(call("search", viewer, query="treasure collection:cabin"))
+    clean(refused("search", viewer, query="treasure collection:cabin"))
     clean(call("list_collections", viewer))
     clean(call("answer", viewer, question="Where is the treasure of the pirates?"))
     for suffix in ("", ":0", ":99"):

@@ -167,6 +167,7 @@ class TestSaving:
             ({"q": "", "collection": "handbook"}, "Give the search a name"),
             ({"q": "pump", "name": "Pumps"}, "another name"),
             ({"q": "pump", "collection": "zanzibar"}, "No collection"),
+            ({"q": "pump type:nope"}, "unknown type"),
         ],
         ids=str,
     )

@@ -11,12 +11,11 @@ from rest_framework.permissions import AllowAny, BasePermission
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from common.api.access import TokenAuthentication
 from common.api.requests import Rank
 from common.api.serializers import BoundedJSONParser
-from search.api.answers import AnyNegotiation
+from common.api.views import AnyNegotiation, StrictView
 from search.api.parameters import error_response
 from search.errors import SearchError
 
@@ -93,7 +92,7 @@ def in_shape(error: Exception, context: Mapping[str, Any]) -> Response | None:
     return response
 
 
-class CompatibleView(APIView):
+class CompatibleView(StrictView):
     """A view of the protocol. It is not in this site's schema: OpenAI's describes it."""
 
     authentication_classes = (KeyAuthentication,)
@@ -103,6 +102,7 @@ class CompatibleView(APIView):
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyNegotiation
+    guards = ()  # its clients send keys unasked
     schema = None
 
     def get_exception_handler(self) -> Callable[..., Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
-from django_filters import filters
 from rest_framework import mixins, serializers
 
-from common.api.viewsets import ApiViewSet, FilterSet
-from ingestion.api.documents import DocumentFilter
+from common.api.viewsets import ApiViewSet, ListParameters
+from ingestion.api.documents import DocumentListParameters
 from search.parts.concepts.models import Concept
 
 
@@ -24,33 +24,36 @@ class ConceptSerializer(serializers.Serializer[dict[str, Any]]):
     occurrences = serializers.IntegerField(help_text="In these documents together.")
 
 
-class ConceptFilter(FilterSet):  # type: ignore[misc]
+class ConceptListParameters(ListParameters):
     """Filters of the list of concepts."""
 
-    q = filters.CharFilter(
-        field_name="label__icontains",
-        method="of_matching_keys",
+    q = serializers.CharField(
+        required=False,
         max_length=200,
         help_text="Part of a concept, without regard to case.",
     )
-    document = filters.UUIDFilter(
-        field_name="document__public_id",
-        method="of_matching_keys",
+    document = serializers.UUIDField(
+        required=False,
         help_text="The id of a document: its concepts alone, counted over all documents.",
     )
 
-    def of_matching_keys(self, queryset: Any, name: str, value: Any) -> QuerySet[Any]:
-        """All rows with the matching keys, so that the counts cover the whole library."""
-        keys = queryset.filter(**{name: value}).order_by().values("key")
-        rows: QuerySet[Any] = queryset.filter(key__in=keys)
-        return rows
+    def filter_q(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return _of_keys(rows, rows.filter(label__icontains=value))
+
+    def filter_document(self, rows: QuerySet[Any], value: UUID) -> QuerySet[Any]:
+        return _of_keys(rows, rows.filter(document__public_id=value))
+
+
+def _of_keys(rows: QuerySet[Any], matching: QuerySet[Any]) -> QuerySet[Any]:
+    """All rows with the matching keys, so that the counts cover the whole library."""
+    return rows.filter(key__in=matching.order_by().values("key"))
 
 
 class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     """The concepts of the documents that the user may read, those of most documents first."""
 
     serializer_class = ConceptSerializer
-    filterset_class = ConceptFilter
+    list_parameters = ConceptListParameters
     open_to_read = True
     queryset = Concept.objects.all()
 
@@ -61,11 +64,17 @@ class ConceptViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return grouped
 
 
-def _about(rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+def _about(rows: QuerySet[Any], value: str) -> QuerySet[Any]:
     """The documents with the concept; a subquery, because a join would repeat rows."""
     return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
 
 
-DocumentFilter.base_filters["concept"] = filters.CharFilter(
-    method=_about, max_length=200, help_text="The key of a concept: the documents that have it."
+DocumentListParameters.add(
+    "concept",
+    serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="The key of a concept: the documents that have it.",
+    ),
+    _about,
 )

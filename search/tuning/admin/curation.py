@@ -35,13 +35,13 @@ class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
         if not self.errors:
-            self.conflict_report = self.conflicts()
-            for error in self.conflict_report.errors:
-                self.add_error(None, error)
-
-    def conflicts(self) -> Conflicts:
-        """Conflicts of the row, as filled in, with other rows."""
-        raise NotImplementedError
+            try:
+                self.conflict_report = curation.conflicts_of(self.instance, viewer=self.viewer)
+            except SearchError as error:
+                text = gettext("The question is not valid: %(error)s") % {"error": error}
+                self.conflict_report = Conflicts((text,))
+            for message in self.conflict_report.errors:
+                self.add_error(None, message)
 
 
 class SynonymForm(CuratedForm):
@@ -60,26 +60,17 @@ class SynonymForm(CuratedForm):
         model = Synonym
         fields = ("terms", "one_way", "enabled", "note")
 
-    def conflicts(self) -> Conflicts:
-        return curation.of_synonym(self.instance)
-
 
 class PinForm(CuratedForm):
     class Meta:
         model = Pin
         fields = ("query", "document", "position", "enabled", "note")
 
-    def conflicts(self) -> Conflicts:
-        return curation.of_pin(self.instance, viewer=self.viewer)
-
 
 class HideForm(CuratedForm):
     class Meta:
         model = Hide
         fields = ("query", "document", "enabled", "note")
-
-    def conflicts(self) -> Conflicts:
-        return curation.of_hide(self.instance)
 
 
 class CuratedAdmin(ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc]

@@ -25,7 +25,7 @@ from common.accounts.models import User
 from common.admin.mixins import OwnPages, actor, own_page
 from common.api.requests import states
 from ingestion.models import Collection, Document
-from search.errors import JudgementError
+from search.errors import JudgementError, SearchError
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
@@ -106,7 +106,7 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
                     query = golden.create(
                         cleaned["text"], cleaned["collections"], fields, acting_user=self.viewer
                     )
-        except JudgementError as error:
+        except SearchError as error:  # also what a search of the text raises
             raise forms.ValidationError(str(error)) from error
         self.written = query
 
@@ -193,7 +193,7 @@ class GoldenPages(OwnPages[GoldenQuery]):
                     self.message_user(
                         request, gettext("Your grades have been saved."), messages.SUCCESS
                     )
-            except JudgementError as error:
+            except SearchError as error:
                 self.message_user(request, capfirst(str(error)), messages.ERROR)
         return self.back_to(pk)
 

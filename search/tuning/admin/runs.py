@@ -158,6 +158,7 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
             "figures": _figures(row),
             "measure": measures.LEADING,
             "may_control": request.user.has_perm(self.cancel_permission) and is_golden,
+            "refused": [each for each in rows if each.error],
             **split(rows, measures.LEADING),
         }
 

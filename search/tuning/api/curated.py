@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
-from django_filters import filters
 from rest_framework import serializers
 
 from common.api.requests import actor
-from common.api.serializers import ChoiceField, CleanSerializer
-from common.api.viewsets import ChoicesFilter, EditableViewSet, FilterSet, Row
-from ingestion.api.serializers import CollectionField
+from common.api.serializers import BooleanField, ChoiceField, CleanSerializer
+from common.api.viewsets import EditableViewSet, ListParameters, Row, repeatable
+from ingestion.api.serializers import CollectionField, MediaTypeField
 from ingestion.models import Collection, Document
 from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
@@ -111,28 +110,33 @@ class ScopeProfileSerializer(CleanSerializer[ScopeProfile]):
         validators: ClassVar[list[Any]] = []
 
 
-class EnabledFilter(FilterSet):  # type: ignore[misc]
-    enabled = filters.BooleanFilter()
+class EnabledParameters(ListParameters):
+    enabled = BooleanField(required=False)
 
 
-class QuestionFilter(EnabledFilter):
-    query = filters.CharFilter(
-        method="for_query", help_text="The whole question; capitals and spacing make no difference."
+class QuestionListParameters(EnabledParameters):
+    query = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_QUERY_CHARS,
+        help_text="The whole question; capitals and spacing make no difference.",
     )
-    document = filters.UUIDFilter(field_name="document__public_id")
+    document = serializers.UUIDField(source="document__public_id", required=False)
 
-    def for_query(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+    def filter_query(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(folded=query_key(value))
 
 
-class ClassRuleFilter(EnabledFilter):
-    query_class = ChoicesFilter(choices=QUERY_CLASSES, help_text="May be repeated.")
+class ClassRuleListParameters(EnabledParameters):
+    query_class = repeatable(
+        ChoiceField(QUERY_CLASSES), "May be repeated.", source="query_class__in"
+    )
 
 
 class CuratedViewSet(EditableViewSet[Row]):
     """Manually maintained rows. 409 if a row conflicts with another one."""
 
-    filterset_class = EnabledFilter
+    list_parameters: ClassVar[type[ListParameters]] = EnabledParameters
     lookup_value_converter = "int"
 
     def save(self, form: Any) -> Iterable[str]:
@@ -145,7 +149,7 @@ class CuratedViewSet(EditableViewSet[Row]):
 class AboutDocumentViewSet(CuratedViewSet[Row]):
     """Rows about documents: those that the user may read."""
 
-    filterset_class = QuestionFilter
+    list_parameters = QuestionListParameters
 
     def get_queryset(self) -> Any:
         readable = Document.objects.visible_to(self.request.user)
@@ -178,13 +182,15 @@ class ClassRuleViewSet(CuratedViewSet[ClassRule]):
     """The classifier's rules, in the order in which they are tried."""
 
     serializer_class = ClassRuleSerializer
-    filterset_class = ClassRuleFilter
+    list_parameters = ClassRuleListParameters
     queryset = ClassRule.objects.all()
 
 
-class ScopeFilter(FilterSet):  # type: ignore[misc]
-    collection = filters.CharFilter(field_name="collection__slug", help_text="A slug.")
-    media_type = filters.CharFilter(help_text="The media type of a document type.")
+class ScopeListParameters(ListParameters):
+    collection = CollectionField(required=False, help_text="A slug.")
+    media_type = MediaTypeField(
+        required=False, max_length=120, help_text="The media type of a document type."
+    )
 
 
 class ScopeProfileViewSet(CuratedViewSet[ScopeProfile]):
@@ -194,7 +200,7 @@ class ScopeProfileViewSet(CuratedViewSet[ScopeProfile]):
     """
 
     serializer_class = ScopeProfileSerializer
-    filterset_class = ScopeFilter
+    list_parameters = ScopeListParameters
     queryset = ScopeProfile.objects.select_related("collection")
 
     def get_queryset(self) -> Any:

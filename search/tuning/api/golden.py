@@ -9,7 +9,6 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils.translation import gettext
-from django_filters import filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
@@ -18,9 +17,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, read_body, read_query
+from common.api.requests import actor, read_body
 from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
-from common.api.viewsets import ApiViewSet, ChoicesFilter, EditableViewSet, FilterSet
+from common.api.views import AnyNegotiation, reads
+from common.api.viewsets import ApiViewSet, EditableViewSet, ListParameters, repeatable
 from ingestion.api.documents import UploadParser
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
@@ -30,7 +30,7 @@ from search.query.synonyms import fold_query
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
-from search.tuning.api.curated import DocumentIdField
+from search.tuning.api.curated import DocumentIdField, EnabledParameters
 from search.tuning.api.profile_serializers import CLASSES
 from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
@@ -140,14 +140,17 @@ class ImportedSerializer(serializers.Serializer[Any]):
     problems = serializers.ListField(child=serializers.CharField())
 
 
-class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
+class GoldenListParameters(EnabledParameters):
     """Filters of golden queries."""
 
-    q = filters.CharFilter(method="with_words", help_text="Words of the question.")
-    query_class = ChoicesFilter(choices=QUERY_CLASSES, help_text="May be repeated.")
-    enabled = filters.BooleanFilter()
+    q = serializers.CharField(
+        required=False, max_length=MAX_QUERY_CHARS, help_text="Words of the question."
+    )
+    query_class = repeatable(
+        ChoiceField(QUERY_CLASSES), "May be repeated.", source="query_class__in"
+    )
 
-    def with_words(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+    def filter_q(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(folded__contains=fold_query(value))
 
 
@@ -156,7 +159,7 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
 
     serializer_class = GoldenQuerySerializer
     error_statuses = (404,)
-    filterset_class = GoldenQueryFilter
+    list_parameters = GoldenListParameters
     lookup_field = "public_id"
     lookup_url_kwarg = "golden"
     lookup_value_converter = "uuid"
@@ -184,10 +187,12 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
         golden.delete(row)
 
 
-class JudgementFilter(FilterSet):  # type: ignore[misc]
+class JudgementListParameters(ListParameters):
     """Filters of judgements."""
 
-    query = filters.UUIDFilter(field_name="query__public_id", help_text="A golden query's id.")
+    query = serializers.UUIDField(
+        source="query__public_id", required=False, help_text="A golden query's id."
+    )
 
 
 class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
@@ -195,7 +200,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
     serializer_class = JudgementSerializer
     error_statuses = (404,)
-    filterset_class = JudgementFilter
+    list_parameters = JudgementListParameters
     queryset = Judgement.objects.select_related("query").order_by("-updated", "-pk")
 
     @extend_schema(request=NewJudgementSerializer, responses={200: JudgementSerializer})
@@ -216,12 +221,13 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         )
         return self.respond(judgement)
 
-    @extend_schema(parameters=[ExportParameters], responses=MEDIA_TYPES)
-    @action(detail=False)
+    @extend_schema(responses=MEDIA_TYPES)
+    @action(detail=False, content_negotiation_class=AnyNegotiation)
     @requires("tuning.view_judgement")
+    @reads(ExportParameters)
     def export(self, request: Request) -> HttpResponse:
         """Download judgements as a file."""
-        to = read_query(request, ExportParameters).validated_data["to"]
+        to = self.parameters.validated_data["to"]
         chosen, content = exchange.export(to, viewer=request.user)
         return HttpResponse(
             content,
@@ -229,8 +235,14 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
             headers={"Content-Disposition": f'attachment; filename="{chosen.file_name}"'},
         )
 
-    @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)
-    @action(detail=False, methods=["post"], url_path="import", parser_classes=[UploadParser])
+    @extend_schema(responses=ImportedSerializer)
+    @action(
+        detail=False,
+        methods=["post"],
+        url_path="import",
+        parser_classes=[UploadParser],
+        body=JudgementFileSerializer,
+    )
     @requires("tuning.add_goldenquery")
     def import_file(self, request: Request) -> Response:
         """Import judgements from a file."""

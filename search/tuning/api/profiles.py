@@ -17,8 +17,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, read_body, read_query
+from common.api.requests import actor, read_body
 from common.api.serializers import Parameters
+from common.api.views import reads
 from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
@@ -151,23 +152,23 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         row.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(parameters=[DifferenceParameters], responses=DifferencesSerializer)
+    @extend_schema(responses=DifferencesSerializer)
     @action(detail=True)
     @requires(SEE_DRAFTS)
+    @reads(DifferenceParameters)
     def differences(self, request: Request, profile: str) -> Response:
         """Show how a profile differs from another."""
-        against = read_query(request, DifferenceParameters).validated_data.get("against")
+        against = self.parameters.validated_data.get("against")
         row, other = self.get_object(), self._base(against)
         return Response({"differences": diff.differences(other, row)})
 
     @extend_schema(
-        request=PublishSerializer,
         responses={
             200: PublicationSerializer,
             202: OpenApiResponse(PublicationSerializer, "It is being measured."),
         },
     )
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], body=PublishSerializer)
     @requires(gate_runs.PUBLISH)
     def publish(self, request: Request, profile: str) -> Response:
         """Publish a profile through the gate.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext
-from django_filters import filters
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -15,8 +14,8 @@ from rest_framework.response import Response
 from common.api.access import requires
 from common.api.errors import body
 from common.api.requests import actor, read_body
-from common.api.serializers import Parameters
-from common.api.viewsets import ApiViewSet, ChoicesFilter, FilterSet, ReadViewSet
+from common.api.serializers import BooleanField, ChoiceField, Parameters
+from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
 from search.presentation.labels import by_measure
 from search.tuning import activation as activation
 from search.tuning import gate_runs, publications
@@ -40,7 +39,7 @@ class ReasonSerializer(Parameters):
 class PublishSerializer(ReasonSerializer):
     """Options of publishing. `override` publishes even if the gate refuses, for a reason."""
 
-    override = serializers.BooleanField(default=False)
+    override = BooleanField(default=False)
     fingerprint = serializers.CharField(
         default="",
         help_text="The fingerprint that you read: if it has changed since, nothing is published.",
@@ -111,18 +110,22 @@ class PublicationViewSet(ReadViewSet[Publication]):
         return self.respond(publications.cancel(self.get_object(), acting_user=actor(request)))
 
 
-class ChangeFilter(FilterSet):  # type: ignore[misc]
+class ChangeListParameters(ListParameters):
     """Filters of the audit."""
 
-    profile = filters.CharFilter(field_name="profile__name", help_text="The name of a profile.")
-    action = ChoicesFilter(choices=ProfileChange.Action.choices, help_text="May be repeated.")
+    profile = serializers.CharField(
+        source="profile__name", required=False, max_length=80, help_text="The name of a profile."
+    )
+    action = repeatable(
+        ChoiceField(ProfileChange.Action.choices), "May be repeated.", source="action__in"
+    )
 
 
 class ChangeViewSet(mixins.ListModelMixin, ApiViewSet[ProfileChange]):
     """The audit of profiles, newest first."""
 
     serializer_class = ChangeSerializer
-    filterset_class = ChangeFilter
+    list_parameters = ChangeListParameters
     queryset = ProfileChange.objects.select_related("profile", "replaced", "user")
 
 
@@ -207,6 +210,7 @@ class QueryRowSerializer(serializers.Serializer[QueryRow]):
     first = serializers.UUIDField(allow_null=True)
     was_first = serializers.UUIDField(allow_null=True)
     must_be_first = serializers.UUIDField(allow_null=True)
+    error = serializers.CharField(help_text="Why no search can run it: it counts in no mean.")
 
 
 class RunDetailSerializer(RunSerializer):

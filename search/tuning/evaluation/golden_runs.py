@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -29,7 +30,7 @@ from search.tuning.evaluation.golden_set import (
     MeasuredPair,
     compare,
     fingerprint,
-    golden_set,
+    golden_queries,
     set_hash,
 )
 from search.tuning.evaluation.profile_runs import figures
@@ -91,18 +92,22 @@ def measure(pk: int) -> MeasuredPair | None:
 
 
 def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
-    run = lease.row
+    run, queries = lease.row, golden_queries()
     crashed = gettext(
         "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
     )
     with life_cycle.attempt(lease, crashed):
         measured = compare(
-            golden_set(),
+            [golden for golden, refusal in queries if not refusal],
             run.profile.as_profile(),
             run.baseline.as_profile() if run.baseline else None,
             progress=lambda done, total: lease.report(done / total),
         )
-    lease.finish(State.DONE, **_figures(measured))
+    figures_of = _figures(measured)
+    figures_of["by_query"] |= {
+        golden.key: _refused_row(golden, refusal) for golden, refusal in queries if refusal
+    }
+    lease.finish(State.DONE, **figures_of)
     return measured
 
 
@@ -118,7 +123,7 @@ def complete(run: EvaluationRun) -> bool:
     return not run.is_open
 
 
-def _figures(measured: MeasuredPair) -> dict[str, object]:
+def _figures(measured: MeasuredPair) -> dict[str, Any]:
     """The result columns of a run."""
     side = measured.candidate
     classes = {
@@ -152,6 +157,13 @@ def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
     return row
 
 
+def _refused_row(golden: Golden, refusal: str) -> dict[str, object]:
+    """The entry of a query that no search can run any more: it counts in no mean."""
+    nothing: dict[str, object] = {"measures": {}, "was": {}, "confidence": None}
+    places = dict.fromkeys(("class", "first", "was_first", "must"), "")
+    return {"text": golden.text, **nothing, **places, "error": refusal}
+
+
 def _latency(measured: MeasuredPair) -> dict[str, float]:
     before = measured.baseline.latency if measured.baseline else {}
     theirs = {f"baseline_{name}": value for name, value in before.items()}
@@ -162,7 +174,8 @@ def _latency(measured: MeasuredPair) -> dict[str, float]:
 class QueryRow:
     """A run's figures for one query. Documents are public ids; None: missing or not visible.
 
-    `query` is its public id, `titles` those of the documents that the viewer may see.
+    `query` is its public id, `error` why no search could run it, `titles` those of the documents
+    that the viewer may see.
     """
 
     pk: int
@@ -174,6 +187,7 @@ class QueryRow:
     first: str | None
     was_first: str | None
     must_be_first: str | None
+    error: str
     titles: Mapping[str, str]
 
     def change(self, measure: str) -> float | None:
@@ -223,6 +237,7 @@ def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
                 first=document(row, "first"),
                 was_first=document(row, "was_first"),
                 must_be_first=document(row, "must"),
+                error=row.get("error", ""),
                 titles=titles,
             )
         )

@@ -15,16 +15,20 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Container
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
+from django.utils.translation import gettext
 
 from ingestion.errors import EmbeddingError
-from ingestion.models import Document
+from ingestion.models import Collection, Document
 from search.domain import Profile, QueryClass
 from search.engine.embed import warm_up
-from search.errors import RunFailed
+from search.errors import RunFailed, SearchError
 from search.pipeline import Choices, SearchResponse
+from search.query.parse import parse
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.measures import median_grade
 from search.tuning.evaluation.profile_runs import (
@@ -72,17 +76,15 @@ class Golden:
 class GoldenRanking:
     """A profile's ranking for one golden query.
 
-    `ranking` holds documents' public ids by their best passage, without repeats; empty if the
-    search rejected the query. `query_class` is the class by the default rules, whatever classifier
-    the profile has. `problem` is the reason why the ranking must not be measured, else empty.
-    `confidence` is None if unknown.
+    `ranking` holds documents' public ids by their best passage, without repeats. `query_class` is
+    the class by the default rules, whatever classifier the profile has. `problem` is the reason why
+    the ranking must not be measured, else empty. `confidence` is None if unknown.
     """
 
     ranking: tuple[str, ...]
     milliseconds: float
     query_class: QueryClass | None
     problem: str = ""
-    refused: bool = False
     confidence: float | None = None
 
     @property
@@ -92,9 +94,18 @@ class GoldenRanking:
 
 
 def golden_set() -> tuple[Golden, ...]:
-    """The enabled golden queries, in a stable order, in three database queries.
+    """The enabled golden queries that a search can run, in a stable order.
 
-    A query with neither judgements nor a must-be-first document is left out.
+    Four database queries at most. A query with neither judgements nor a must-be-first document is
+    left out.
+    """
+    return tuple(golden for golden, refusal in golden_queries() if not refusal)
+
+
+def golden_queries() -> list[tuple[Golden, str]]:
+    """All that are enabled and judged, each with the reason why no search can run it any more.
+
+    The reason is empty for those of the golden set: others would measure 0 under every profile.
     """
     rows = GoldenQuery.objects.filter(enabled=True).order_by("folded", "pk")
     queries = list(
@@ -112,7 +123,28 @@ def golden_set() -> tuple[Golden, ...]:
         .values_list("public_id", flat=True)
     }
     every = (_golden(query, grades[query.pk], present) for query in queries)
-    return tuple(golden for golden in every if golden.qrels or golden.must_be_first)
+    goldens = [golden for golden in every if golden.qrels or golden.must_be_first]
+    named = {slug for golden in goldens for slug in golden.collections}
+    known = Collection.objects.undeleted().filter(slug__in=named) if named else ()
+    slugs = {each.slug for each in known}
+    return [(golden, _refusal(golden, slugs)) for golden in goldens]
+
+
+def _refusal(golden: Golden, slugs: Container[str]) -> str:
+    if golden.collections and not any(slug in slugs for slug in golden.collections):
+        text = gettext("There is no collection %(slugs)s any more.")
+        return text % {"slugs": ", ".join(golden.collections)}
+    return _unreadable(golden.text, settings.SEARCH_QUERY_CHARS)
+
+
+@lru_cache(maxsize=10_000)  # every move of a slider reads thousands
+def _unreadable(text: str, most: int) -> str:
+    """Why a search refuses the text; empty if it does not."""
+    try:
+        parse(text, (), most=most)
+    except SearchError as error:
+        return str(error)
+    return ""
 
 
 def _grades(queries: Sequence[int]) -> dict[int, dict[str, int]]:
@@ -153,7 +185,7 @@ def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> 
     choices = Choices(snapshot=profile, query_class=golden.query_class)
     response = response_to(golden.text, golden.collections, choices)
     if response is None:
-        return GoldenRanking((), 0.0, None, refused=True)
+        raise RunFailed(gettext("No search can run “%(text)s”.") % {"text": golden.text})
     return GoldenRanking(
         ranking=_public_ids(response),
         milliseconds=latency(response, embedding),
@@ -287,5 +319,4 @@ def _ask(side: MeasuredProfile, golden: Golden, embedding: float | None) -> None
     if answer.problem:
         raise RunFailed(answer.problem)
     side.answers.setdefault(golden.key, answer)
-    if not answer.refused:
-        side.milliseconds[golden.key].append(answer.milliseconds)
+    side.milliseconds[golden.key].append(answer.milliseconds)

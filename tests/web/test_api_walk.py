@@ -1,0 +1,179 @@
+"""Every operation of the schema: a wrong parameter, body or header is refused by its name.
+
+What is refused changes nothing, so all operations are asked with the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
+
+from search.api.views import SchemaOnce
+from tests.support.api_rows import Rows, rows_of_every_kind
+from tests.support.database import lasting
+from tests.support.url_walker import routes
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "servers")]
+
+PREFIX = "api/v1/"
+RESOURCES = sorted({each.route.split("/")[2] for each in routes() if each.route.startswith(PREFIX)})
+METHODS = ("get", "post", "put", "patch", "delete")
+# By the type of a parameter: values that are none of it.
+WRONG = {
+    "boolean": ("", "zzz", "yes", "no", "on", "2", "3", "null", "None", "true,false"),
+    "integer": ("", "zzz", "1.5", "9" * 40, "null"),
+    "enum": ("", "zzz", "null"),
+    "uuid": ("", "zzz", "0"),
+    "date": ("", "yesterday", "2024-13-01", "2024"),
+    "string": ("", "\0"),
+}
+# A search for nothing lists what its filters leave; hides of all questions have the empty one.
+MAY_BE_EMPTY = {("search", "q"), ("pins", "query"), ("hides", "query")}
+FILES = {"export", "original"}
+
+Operation = tuple[str, str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[Rows]:
+    with lasting(django_db_blocker), rows_of_every_kind() as made:
+        yield made
+
+
+@pytest.fixture
+def client(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> APIClient:
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "100000/min")
+    return APIClient(headers={"authorization": f"Bearer {rows.token}"})
+
+
+def operations(resource: str, rows: Rows) -> Iterator[Operation]:
+    """The method, the address of a row that exists, and the description of each operation."""
+    for path, methods in SchemaOnce().get_schema()["paths"].items():
+        if path.split("/")[3] == resource:
+            address = path
+            for name, values in rows.of(path).items():
+                address = address.replace(f"{{{name}}}", str(values[0]))
+            yield from (
+                (method, address, methods[method]) for method in METHODS if method in methods
+            )
+
+
+def wrong_values(schema: dict[str, Any]) -> Iterator[str]:
+    """Values that do not fit the schema of a parameter."""
+    schema = schema.get("items", schema)
+    (schema,) = schema.get("allOf", [schema])
+    if "$ref" in schema:
+        schema = SchemaOnce().get_schema()["components"]["schemas"][schema["$ref"].split("/")[-1]]
+    kind = "enum" if "enum" in schema else schema.get("format", schema["type"])
+    yield from WRONG.get(kind, WRONG["string"])
+    if "maxLength" in schema:
+        yield "x" * (schema["maxLength"] + 1)
+    if "minimum" in schema:
+        yield str(schema["minimum"] - 1)
+    if "maximum" in schema:
+        yield str(schema["maximum"] + 1)
+
+
+def is_refused(response: Any, name: str) -> bool:
+    """Whether the response is a 400 that names `name`."""
+    return response.status_code == 400 and name in response.json()["details"]
+
+
+def queries_of(resource: str, operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each parameter of the address with each query that is wrong for it."""
+    yield "nonsense", {"nonsense": "1"}
+    yield "format", {"format": "json"}
+    for each in operation.get("parameters", ()):
+        name, schema = each["name"], each["schema"]
+        if each["in"] != "query":
+            continue
+        yield from (
+            (name, {name: value})
+            for value in wrong_values(schema)
+            if value or (resource, name) not in MAY_BE_EMPTY
+        )
+        if schema.get("type") != "array":
+            yield name, {name: ["1", "1"]}
+        yield f"{name}s", {f"{name}s": "1"}
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_every_wrong_parameter_of_an_address_is_refused_by_its_name(
+    client: APIClient, rows: Rows, resource: str
+) -> None:
+    accepted = []
+    for method, address, operation in operations(resource, rows):
+        for name, query in queries_of(resource, operation):
+            query = _required(operation) | query
+            response = client.generic(method, address, query_params=query)
+            if not is_refused(response, name):
+                accepted.append((method, address, query, response.status_code, response.content))
+    assert not accepted
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_every_wrong_body_is_refused(client: APIClient, rows: Rows, resource: str) -> None:
+    accepted = []
+    for method, address, operation in operations(resource, rows):
+        content = operation.get("requestBody", {}).get("content", {})
+        needed = _required(operation)
+        for body, name in _bodies(content):
+            response = client.generic(
+                method, address, body, "application/json", query_params=needed
+            )
+            if not is_refused(response, name):
+                accepted.append((method, address, body, response.status_code, response.content))
+        if "multipart/form-data" in content:
+            form = {"nonsense": "1", "csrfmiddlewaretoken": "1"}
+            body, kind = encode_multipart(BOUNDARY, form), MULTIPART_CONTENT
+            response = client.generic(method, address, body, kind, query_params=needed)
+            if not all(is_refused(response, name) for name in form):
+                accepted.append((method, address, form, response.status_code, response.content))
+    assert not accepted
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_another_media_type_is_refused_in_words(
+    client: APIClient, rows: Rows, resource: str
+) -> None:
+    for method, address, _ in operations(resource, rows):
+        if method == "get" and not FILES & {*address.split("/")}:
+            response = client.get(address, headers={"accept": "application/xml"})
+            assert response.status_code == 406, address
+            assert "There is application/json" in response.json()["message"]
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_a_guard_that_is_not_obeyed_is_refused(
+    client: APIClient, rows: Rows, resource: str
+) -> None:
+    for method, address, operation in operations(resource, rows):
+        parameters = {each["name"] for each in operation.get("parameters", ())}
+        names = {"If-Match", "Idempotency-Key"} - parameters if method != "get" else ()
+        for name in names:
+            needed = _required(operation)
+            response = client.generic(method, address, query_params=needed, headers={name: "x"})
+            assert is_refused(response, name), (method, address, name)
+
+
+def _required(operation: dict[str, Any]) -> dict[str, Any]:
+    """A value of each parameter of the address that must be there."""
+    parameters = [each for each in operation.get("parameters", ()) if each["in"] == "query"]
+    return {each["name"]: "x" for each in parameters if each.get("required")}
+
+
+def _bodies(content: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """JSON that the operation does not take, each with the name that the error is about."""
+    if not content:
+        yield json.dumps({"nonsense": 1}), "non_field_errors"
+        yield "[1", "non_field_errors"
+    elif "application/json" in content:
+        yield '{"nonsense": 1, "nonsense": 1}', "nonsense"
+        for name in ("nonsense", "format", "csrfmiddlewaretoken"):
+            yield json.dumps({name: 1}), name
