@@ -43,7 +43,7 @@ class PageParameters(Parameters):
 class ListParameters(PageParameters):
     """The page of a list and its filters: a field's `source` is the lookup that it filters by.
 
-    A method `filter_NAME` takes the place of the lookup.
+    A method named filter_ and the field takes the place of the lookup.
     """
 
     needs_request = True

@@ -32,6 +32,7 @@ ALLOWED: dict[str, int] = {
     "0124-normal-form": 320,  # one normal form of words, and second forms beside it
     "0125-two-readers-of-pdf": 840,  # words, digits, directions, rows and notes of a PDF
     "0126-text-of-office-files": 1_550,  # headers, comments, symbols, tables of sheets, slides
+    "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
     "0034-api": 250,  # nothing in a request is silently ignored
 }
