@@ -12,9 +12,9 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "reading.md"
 _INTRODUCTION = """\
 # Reading
 
-How much of a file is read, by `python -m benchmarks.reading` ([how](../README.md)). Where a
-cell has two figures, the first one is {before}. Shares are rounded; only what is whole
-reads 1.
+How much of a file is read, by `python -m benchmarks.reading` ([how](../README.md)). Shares are
+rounded; only what is whole reads 1. Where a cell has two figures, the first one is
+{before}.
 
 """
 _KNOWN = """\
