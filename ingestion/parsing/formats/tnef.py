@@ -1,6 +1,6 @@
 """Outlook's winmail.dat (TNEF, [MS-OXTNEF]) -> the MIME parts in it; compressed RTF -> RTF.
 
-Of tnefparse's 20 example files it reads the same attachments, and the messages attached in two of
+Of tnefparse's 20 example files it reads the same attachments, and a message attached in one of
 them. That package gives up on one bad field, and another has to decompress its RTF.
 """
 
