@@ -150,7 +150,7 @@ def weights_shipped(case: Case) -> None:
     profile, expected = BY_NAME[case["preset"]], case["expect"]
     found = classify_by(profile.classifier, parse(case["input"], DEFAULT_PATTERNS), ())
     assert found.weights is not None
-    assert list(classifiers.anchors(case["input"])) == expected["anchors"]
+    assert list(classifiers.anchor_matches(case["input"])) == expected["anchors"]
     assert classifiers.anchored_specificity(case["input"]) == approx(
         expected["specificity"], **exactly
     )
