@@ -17,9 +17,11 @@ from collections.abc import Iterator, Sequence
 from ingestion.identifiers.canonical_forms import NORMALISERS, Normaliser
 from ingestion.identifiers.expressions import UnsafeExpression, expression, matches
 from ingestion.identifiers.finding import (
+    FULL,
     Form,
     Mention,
     Place,
+    begins_with,
     find_identifiers,
     index_forms,
     is_single_identifier,

@@ -265,9 +265,14 @@ def placed_forms(
     return placed
 
 
+def begins_with(text: str, start: int) -> bool:
+    """Whether nothing but space and punctuation is before an identifier that begins at `start`."""
+    return not text[:start].strip(_AROUND_NAMES)
+
+
 def _is_named(heading: str, identifier: Mention) -> bool:
     """Whether the heading is this identifier, or begins with it if it is a number or a code."""
-    if heading[: identifier.start].strip(_AROUND_NAMES):
+    if not begins_with(heading, identifier.start):
         return False
     rest = heading[identifier.end :].strip(_AROUND_NAMES)
     return not rest or any(map(str.isdigit, identifier.canonical))

@@ -53,7 +53,8 @@ def samples() -> list[SourceFile]:
     """The sample files, by name.
 
     They hold the difficult cases: identifiers beside near misses, titles that share words,
-    abbreviations beside their expansions. The texts are our own; no regulation or manual is quoted.
+    abbreviations beside their expansions, records that share a passage. The texts are our own; no
+    regulation or manual is quoted.
     """
     return [
         SourceFile(path.name, f"samples/{path.name}", path.read_bytes())

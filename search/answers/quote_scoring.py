@@ -16,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.embedding import Vectors
+from ingestion.identifiers import FULL
 from ingestion.lexical.sentences import Kind
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
 from search.answers.quote_pieces import TextPart, parts_of, stands_alone
 from search.domain import TermStatistic
+from search.presentation.records import NO_LOOKUP, RecordLookup
 
 OVERLAP = 2.4  # the share of the question's idf that the sentence says
 CONTEXT_OVERLAP = 3.0  # ... with the sentence before, the title and the headings
@@ -95,7 +97,8 @@ class Offer:
     `at` is its place among the passage's `parts`, `section` the passage under the headings of its
     section. The overlaps are shares, in [0, 1], of the question's idf: of the sentence, with its
     context, and of the whole passage. `is_lead_in`: it ends with a colon and introduces no expected
-    steps. `fit` is the score for the expected kind of answer.
+    steps. `fit` is the score for the expected kind of answer. `held` says how well its section, or
+    the sentence, holds the identifier of a bare lookup; of another one, whether the passage does.
     """
 
     passage: Passage
@@ -107,6 +110,7 @@ class Offer:
     passage_overlap: float
     is_lead_in: bool
     fit: float
+    held: float
 
     @property
     def text(self) -> str:
@@ -134,15 +138,38 @@ class Offer:
         )
 
 
-def offers_of(question: QuestionWords, context: Context) -> list[Offer]:
-    """The sentences of a context that can answer, in its order: no heading, no cross-reference."""
-    return [offer for passage in context.passages for offer in _of_passage(question, passage)]
+def offers_of(
+    question: QuestionWords, context: Context, lookup: RecordLookup = NO_LOOKUP
+) -> list[Offer]:
+    """The sentences of a context that can answer, in its order: no heading, no cross-reference.
+
+    Of a passage with a record that the question names, only those of the record.
+    """
+    return [
+        offer for passage in context.passages for offer in _of_passage(question, passage, lookup)
+    ]
 
 
-def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
+def _record_parts(
+    passage: Passage, lookup: RecordLookup
+) -> tuple[Sequence[TextPart], Mapping[int, float]]:
+    """The parts of a passage that may answer, and how well the headings of each section hold an
+    identifier: with a whole one, only the parts of its record.
+    """
+    parts = parts_of(passage)
+    firsts = {part.section: part.start for part in reversed(parts)}
+    paths = [passage.named_at(start).heading_path for start in firsts.values()]
+    held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
+    best = max(held.values(), default=0.0)
+    own = [part for part in parts if held[part.section] == best]
+    return (own if best > FULL else parts), held
+
+
+def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup) -> Iterator[Offer]:
     names = question.lexemes_in(" ".join((passage.title, *passage.heading_path)))
     in_passage = question.share(names | question.lexemes_in(passage.text))
-    parts = parts_of(passage)
+    parts, held = _record_parts(passage, lookup)
+    is_holder = any(held.values()) or lookup.strength(passage.text) > 0
     before: frozenset[str] = frozenset()
     want = question.expected
     section, around, number, is_defined = passage, names, -1, False
@@ -168,6 +195,7 @@ def _of_passage(question: QuestionWords, passage: Passage) -> Iterator[Offer]:
                 in_passage,
                 text.endswith((":", "：")) and not shows,
                 SHOWS * shows + DEFINES * defines + NAMED * want.is_named(section),
+                held[number] or lookup.strength(text) if lookup.is_bare else float(is_holder),
             )
         before = own
 
@@ -213,11 +241,19 @@ class QuestionWords:
     def lexemes_in(self, text: str) -> frozenset[str]:
         """The lexemes of the question that occur in a text, in any inflection."""
         near = {word for word in words(text) if word.startswith(self._roots)}
-        return frozenset().union(*map(self._lexemes, near))
+        numbers = (each for each, form in self._numbers.items() if form.search(text))
+        return frozenset(numbers).union(*map(self._lexemes, near))
 
     @cached_property
     def _lexemes(self) -> Callable[[str], frozenset[str]]:
         return cache(lambda word: frozenset(each for each in self.weights if says(word, each)))
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, re.Pattern[str]]:
+        """The lexemes that are no word of a text, such as -0042 and 75.1722, with their forms."""
+        marked = (each for each in self.weights if NUMBERED.search(each) and not each.isalnum())
+        forms = ((each, re.escape(each.lstrip("-"))) for each in marked)
+        return {each: re.compile(rf"(?<!\w){form}(?!\w)", re.IGNORECASE) for each, form in forms}
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:

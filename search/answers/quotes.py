@@ -8,12 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ingestion import spaces
 from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
+from ingestion.identifiers import DEFAULT_PATTERNS, Pattern
 from ingestion.lexical.sentences import Kind
 from ingestion.models import EmbeddingSpace
 from search.answers.content_words import STOP, content, words
@@ -30,6 +29,7 @@ from search.answers.quote_scoring import (
     scores,
 )
 from search.domain import Query, TermStatistic
+from search.presentation.records import NO_LOOKUP, RecordLookup
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ GAP = 3.0
 NEAR = 1.3
 # Code alone, without a word of the question outside its names, is not called an answer. A guess.
 BARE_CODE = 0.5
+# The most for a piece without the identifier that was asked for: below SURE. A guess.
+NO_RECORD = 0.5
 # Pieces repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
 
@@ -67,31 +69,45 @@ def extract(
     most: int,
     terms: Sequence[TermStatistic] = (),
     confidence: float | None = None,
+    patterns: Sequence[Pattern] = DEFAULT_PATTERNS,
 ) -> Extract:
     """Extract the pieces that answer a query best, with their answerability.
+
+    A query that asks for an identifier is answered by its record: what holds none of its
+    identifiers comes last, and is called no answer.
 
     `terms` and `confidence` are those of the search; without terms all words weigh the same.
     Without an embedder, or if it fails, only words are compared.
     """
     question = QuestionWords(question_weights(query.text, terms), expected_answer(query.text))
-    offers = offers_of(question, context)
+    lookup = RecordLookup.of(query, patterns)
+    offers = offers_of(question, context, lookup)
     if not offers:
         return Extract()
-    compared = sorted(offers, key=lambda offer: -offer.by_words)[:EMBEDDED]
-    cosines = _cosines(query.text, compared, embedder)
-    points = scores(compared, cosines)
-    order = np.argsort(-points, kind="stable")
-    ranked = [(compared[place], float(points[place])) for place in order]
+    compared = sorted(offers, key=lambda offer: _order(offer, offer.by_words, lookup))[:EMBEDDED]
+    points = scores(compared, _cosines(query.text, compared, embedder)).tolist()
+    ranked = sorted(
+        zip(compared, points, strict=True), key=lambda pair: _order(pair[0], pair[1], lookup)
+    )
     ranked = _from_the_first(ranked) if question.expected.steps else ranked
     plain = [(offer, score - offer.fit) for offer, score in ranked]
-    best, quotes = ranked[0][0], _best(ranked, most, steps=question.expected.steps)
-    sure = answerability(query.text, plain, context, confidence)
+    best = ranked[0][0]
+    own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
+    quotes = _best(own, most, steps=question.expected.steps)
+    sure = answerability(query.text, plain, context, confidence, lookup)
+    if lookup.is_bare and not best.held:
+        sure = min(sure, NO_RECORD)
     is_code = all(part.kind is Kind.CODE for part in quotes[0].parts)
     spoken = content(" ".join(each for each in best.text.split() if each.strip(".,:").isalpha()))
     if is_code and not set(spoken).intersection(content(query.text)):
         sure = min(sure, BARE_CODE)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
     return Extract(tuple(quotes), sure, short_answer(query.text, best.text, piece))
+
+
+def _order(offer: Offer, score: float, lookup: RecordLookup) -> tuple[float, float]:
+    """The sort key of a sentence: an identifier that leads comes before every score."""
+    return -offer.held if lookup.leads else 0.0, -score
 
 
 def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
@@ -195,7 +211,11 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def answerability(
-    question: str, ranked: Sequence[tuple[Offer, float]], context: Context, confidence: float | None
+    question: str,
+    ranked: Sequence[tuple[Offer, float]],
+    context: Context,
+    confidence: float | None,
+    lookup: RecordLookup = NO_LOOKUP,
 ) -> float:
     """The probability, in (0, 1), that the piece around the best sentence answers.
 
@@ -203,9 +223,7 @@ def answerability(
     Words of the question that are nowhere in the context lower it, identifiers most, and so do
     numbers that are missing in the passage.
     """
-    best, score = ranked[0]
-    others = [points for each, points in ranked if each.passage.number != best.passage.number]
-    margin = min(score - max(others, default=score - WIDEST / 2), WIDEST) / WIDEST
+    best = ranked[0][0]
     everything = " ".join(
         " ".join((passage.title, *passage.heading_path, passage.text)).casefold()
         for passage in context.passages
@@ -214,10 +232,23 @@ def answerability(
     own = [word for word in words(question) if word not in STOP]
     logit = (
         CONFIDENCE * (USUAL_CONFIDENCE if confidence is None else confidence)
-        + MARGIN * margin
+        + MARGIN * _margin(ranked, lookup)
         + UNKNOWN * sum(word not in known for word in own) / max(len(own), 1)
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + ABSENT * any(name.casefold() not in everything for name in IDENTIFIER.findall(question))
         + CONSTANT
     )
     return 1 / (1 + math.exp(-logit))
+
+
+def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:
+    """The margin over the best sentence of another passage, as a share of WIDEST.
+
+    Of a bare lookup over what holds the identifier as well; the widest if no other passage does.
+    """
+    best, score = ranked[0]
+    others = [pair for pair in ranked if pair[0].passage.number != best.passage.number]
+    rivals = [points for each, points in others if not lookup.is_bare or each.held >= best.held]
+    if best.held and not rivals and lookup.is_bare:
+        return 1.0
+    return min(score - max(rivals, default=score - WIDEST / 2), WIDEST) / WIDEST

@@ -14,13 +14,13 @@ from typing import Protocol
 from django.utils.translation import gettext
 
 from ingestion.models.collections import language_name
-from search.domain import QueryClass
+from search.domain import QueryClass, TitleScorer
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
 from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared
-from search.ranking.batch import MeaningEvidence
+from search.ranking.batch import SHORT, MeaningEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Weighing:
     """A question with its candidates before they are ranked.
 
     `by_meaning`: the vectors are evidence, since they ran and the model knows the language.
-    `foreign` are the languages of passages that are ranked by meaning alone. `behind` are the
+    `foreign` are the languages of passages that are ranked by meaning alone. `titles_lead`: what
+    has all words in its title comes before what has not. `behind` are the
     documents that come before a document of the candidates, by its id.
     """
 
@@ -37,6 +38,7 @@ class Weighing:
     configuration: Configuration
     by_meaning: bool
     foreign: frozenset[str] = frozenset()
+    titles_lead: bool = False
     behind: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -98,6 +100,19 @@ def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     return settled.weighed(leant, text % {"share": round(100 * leant.vector)})
 
 
+def lead_with_titles(weighing: Weighing) -> Weighing:
+    """Let titles lead that have all words of a short question, where short questions lean.
+
+    One word names a topic and no title: of NFCorpus' questions those lost by it (ADR 113).
+    """
+    profile, candidates = weighing.settled.profile, weighing.prepared.candidates
+    adapts = profile.short_lean > 0 and profile.title_scorer is TitleScorer.COVERAGE
+    is_short = count_words(candidates.query.text) <= SHORT
+    has_words = len(candidates.terms) > 1 and not candidates.unknown
+    leads = adapts and is_short and has_words and not weighing.has_fixed_weights
+    return replace(weighing, titles_lead=leads)
+
+
 def mark_foreign(weighing: Weighing) -> Weighing:
     """Mark the passages in another language than the question: their words say little.
 
@@ -144,6 +159,7 @@ def yield_to_successors(weighing: Weighing) -> Weighing:
 _adjustments: list[Adjustment] = [
     lean_on_keywords,
     lean_on_meaning,
+    lead_with_titles,
     mark_foreign,
     yield_to_successors,
 ]

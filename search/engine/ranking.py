@@ -62,6 +62,7 @@ def rank_batch(
     """
     weighings = adjust(batch, settled, configuration)
     batch = batch.with_foreign([each.foreign for each in weighings])
+    batch = batch.with_titles_first([each.titles_lead for each in weighings])
     # For a language that the model does not know, the vectors are no evidence of confidence.
     means = [each.by_meaning for each in weighings]
     final = tuple(each.settled for each in weighings)

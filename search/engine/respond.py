@@ -17,6 +17,7 @@ from search.engine.read import Question
 from search.engine.response import SearchResponse
 from search.presentation.marking import with_exact_words, with_nearest
 from search.presentation.notices import left_out
+from search.presentation.records import RecordLookup
 from search.presentation.results import Result, newest_first, results_for, with_currency
 from search.query.language import OtherLanguage, other_language
 from search.query.spelling_correction import correctable
@@ -39,6 +40,7 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
         viewer=request.viewer,
         terms=candidates.terms,
         question=candidates.query.text,
+        lookup=RecordLookup.of(candidates.query, question.configuration.patterns),
         mark_folded=request.mark_folded,
     )
     results = with_exact_words(results, candidates.query)

@@ -24,7 +24,8 @@ from search.signals import registry
 MOST_LANGUAGES = 3  # that a sentence names
 # Texts of modules whose others are not for readers, or that are pure, as `search.ranking`.
 WRITTEN_ELSEWHERE = (
-    _("it is pinned to this question"), _("it defines %(name)s"), _("its title names %(name)s"),
+    _("it is pinned to this question"), _("its title or heading has all words of the question"),
+    _("it defines %(name)s"), _("its title names %(name)s"),
     _("its heading names %(name)s"), _("its text names %(name)s"),
     _("its title names a part of %(name)s"), _("its heading names a part of %(name)s"),
     _("its text names a part of %(name)s"), _("signals that found it"),

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from ingestion.lexical.compounds import name_parts
+from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 # The first character, the kind and the level of each block of a passage, as a chunk stores them.
@@ -98,19 +99,31 @@ class NamedSection:
 
 
 def matched_section(
-    marked: str, path: Sequence[str], sections: Sequence[Sequence[Any]], stems: Sequence[str] = ()
+    marked: str,
+    path: Sequence[str],
+    sections: Sequence[Sequence[Any]],
+    stems: Sequence[str] = (),
+    lookup: RecordLookup = NO_LOOKUP,
 ) -> NamedSection | None:
     """The section of a passage with most of the question's `stems`, those in its name twice.
 
+    If sections hold an identifier of the `lookup`, only the best of them, and only other stems.
     Stems count where they are marked, and in names if nothing is; without `stems`, the marked words
     count. If no section has any, it is that of the passage's headings `path`; None without a name.
     A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
-    scores = [*_scores(places, marked, stems)]
-    best = max(scores, default=0)
-    if best or len(places) == 1:
-        section: NamedSection | None = places[scores.index(best)]
+    texts = (unmarked(within(each, marked)[0]) for each in places)
+    held = lookup.holders([each.path for each in places], texts)
+    best = max(held, default=0.0)
+    asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
+    scores = [0] * len(places)
+    if asked or not stems:
+        scores = [*_scores(places, marked, asked)]
+    holders = [place for place, strength in enumerate(held) if strength == best]
+    first = max(holders, key=lambda place: scores[place], default=0)
+    if len(places) == 1 or (places and (best or scores[first])):
+        section: NamedSection | None = places[first]
     else:
         section = next((each for each in places if each.path == tuple(path)), None)
     if section is None or not section.heading:
@@ -174,11 +187,16 @@ def marked_words(marked: str, *, whole: bool = False) -> Words:
 
 def _count(words: Collection[str], stems: Sequence[str]) -> int:
     """The number of stems that occur in the words; without stems, the number of words."""
+    return sum(_occurs(stem, words) for stem in stems) if stems else len(words)
+
+
+def _occurs(stem: str, words: Collection[str]) -> bool:
+    """Whether the words have a stem; of one with a number (75.1722, -0042) all parts, unchanged."""
+    if any(map(str.isdigit, stem)):
+        return all(part in words for part in name_parts(stem))
     # A stem may end in another letter than its word: happi, happy.
-    heads = [stem[: max(3, len(stem) - 1)] for stem in stems]
-    if not stems:
-        return len(words)
-    return sum(any(word.startswith(head) for word in words) for head in heads)
+    head = stem[: max(3, len(stem) - 1)]
+    return any(word.startswith(head) for word in words)
 
 
 def unmarked(text: str) -> str:

@@ -17,6 +17,7 @@ from ingestion.models.collections import Viewer
 from search.domain import Group, Hit, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
+from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.result_rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 
@@ -43,8 +44,9 @@ class Result:
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage has
     `matched_words` of the `query_words` different words of the question, without stop words.
     `qualifier` is the file's name if another result's document has the same title. `section` is
-    the one of the passage's `sections` that matched, None without headings. `completeness` is the
-    column of its version, `currency` why its document is not current, None if it is.
+    the one of the passage's `sections` that matched, None without headings; `lookup` has the
+    question's identifiers. `completeness` is the column of its version, `currency` why its document
+    is not current, None if it is.
     """
 
     group: Group[Hit]
@@ -71,6 +73,7 @@ class Result:
     qualifier: str = ""
     sections: Sequence[Sequence[Any]] = ()
     section: NamedSection | None = None
+    lookup: RecordLookup = NO_LOOKUP
     part_path: str = ""
     is_edited: bool = False
     note: str = ""
@@ -139,7 +142,7 @@ class Result:
 
     def remarked(self, marked: str, *, is_nearest: bool = False) -> Result:
         """The result with other marks, and the section that has most of them."""
-        section = matched_section(marked, self.heading_path, self.sections)
+        section = matched_section(marked, self.heading_path, self.sections, lookup=self.lookup)
         return replace(self, marked=marked, section=section, is_nearest=is_nearest)
 
     @property
@@ -176,6 +179,7 @@ def results_for(
     viewer: Viewer,
     terms: Sequence[TermStatistic],
     question: str = "",
+    lookup: RecordLookup = NO_LOOKUP,
     cached: Rows | None = None,
     mark_folded: bool = False,
 ) -> tuple[Result, ...]:
@@ -183,8 +187,8 @@ def results_for(
 
     A chunk deleted since it was ranked is omitted, with its group if it was the best. `cached`
     caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
-    `question` that a result's passage holds are counted. Folded passages have marks with
-    `mark_folded` alone: see `search.pipeline.search`.
+    `question` that a result's passage holds are counted; `lookup` has its identifiers. Folded
+    passages have marks with `mark_folded` alone: see `search.pipeline.search`.
     """
     if not groups:
         return ()
@@ -206,8 +210,9 @@ def results_for(
             by_id[group.best.chunk_id],
             SNIPPET_CHARS,
             stems,
-            folded=_folded(parts.folded, by_id, stems),
-            copies=_folded(parts.copies, by_id, stems),
+            lookup,
+            folded=_folded(parts.folded, by_id, stems, lookup),
+            copies=_folded(parts.copies, by_id, stems, lookup),
         )
         for group, parts in zip(groups, passages, strict=True)
         if group.best.chunk_id in by_id
@@ -263,10 +268,12 @@ def _shortened(group: Group[Hit]) -> Group[Hit]:
     return Group(group.best, group.folded[:MAX_FOLDED], tuple(copies[:MAX_FOLDED]))
 
 
-def _folded(hits: Sequence[Hit], rows: Rows, stems: Sequence[str]) -> tuple[Result, ...]:
+def _folded(
+    hits: Sequence[Hit], rows: Rows, stems: Sequence[str], lookup: RecordLookup
+) -> tuple[Result, ...]:
     """The results of folded passages, without those deleted since they were ranked."""
     return tuple(
-        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS, stems)
+        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS, stems, lookup)
         for hit in hits
         if hit.chunk_id in rows
     )
@@ -277,16 +284,18 @@ def _result(
     row: Mapping[str, Any],
     chars: int,
     stems: Sequence[str],
+    lookup: RecordLookup,
     *,
     folded: tuple[Result, ...] = (),
     copies: tuple[Result, ...] = (),
 ) -> Result:
+    marked, path, sections = str(row["marked"]), row["heading_path"], row["sections"]
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),
         chunk=row["ordinal"],
         title=row["document__title"],
-        heading_path=tuple(row["heading_path"]),
+        heading_path=tuple(path),
         page=row["page"],
         collection_id=row["collection_id"],
         collection=row["document__collection__name"],
@@ -298,9 +307,10 @@ def _result(
         text=row["text"],
         kind=row["kind"],
         layout=() if row["original"] else row["layout"],
-        marked=str(row["marked"]),
-        sections=row["sections"],
-        section=matched_section(str(row["marked"]), row["heading_path"], row["sections"], stems),
+        marked=marked,
+        sections=sections,
+        section=matched_section(marked, path, sections, stems, lookup),
+        lookup=lookup,
         chars=chars,
         matched_words=row["words"][0],
         query_words=row["words"][1],

@@ -238,6 +238,7 @@ NEAR = 10
 MOST_NAMED = 3
 
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+_NAMES = re.compile(r"\w+(?:[-./]\w+)*")  # words and codes: INC-0118, 75.1722
 
 
 def reason(result: Result, candidates: Candidates) -> str:
@@ -288,8 +289,9 @@ def _by_heading(result: Result) -> Iterator[str]:
     if result.is_nearest:
         return
     marked = {word for text in _MARKED.findall(result.marked) for word in name_parts(text)}
-    words = dict.fromkeys(re.findall(r"\w+", heading))
-    matches = [word for word in words if marked.issuperset(name_parts(word))]
+    words = dict.fromkeys(_NAMES.findall(heading))
+    held = result.lookup.strength
+    matches = [word for word in words if marked.issuperset(name_parts(word)) or held(word)]
     matches = [word for word in matches if word.strip("_")][:MOST_NAMED]
     if matches:
         yield gettext("its heading names %(words)s") % {"words": ", ".join(matches)}

@@ -29,8 +29,10 @@ from search.domain import (
     recency,
 )
 from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
-from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
+from search.ranking.tiers import BEYOND, PLAIN, TITLED, identifiers_lead, tiers_of
 
+TITLE = SIGNALS.index(Signal.TITLE)
+ROUNDING = 1e-9  # of a sum of shares
 _SCORES_ALL = np.array([signal.traits.scores_all for signal in SIGNALS])
 
 
@@ -71,6 +73,11 @@ class Prepared:
     def has_run(self) -> Booleans:
         """Whether each signal scored any candidate."""
         return np.asarray(~np.isnan(self.raw).all(axis=0))
+
+    @cached_property
+    def titled(self) -> Booleans:
+        """Whether each candidate's title, or heading, has all words of the query."""
+        return np.asarray(self.raw[:, TITLE] > 1 - ROUNDING)
 
     @cached_property
     def pins(self) -> Integers:
@@ -204,6 +211,19 @@ class Batch:
             if codes:
                 foreign[place, : len(each)] = each.written_in(codes)
         return replace(self, foreign=foreign)
+
+    def with_titles_first(self, leads: Sequence[bool]) -> Batch:
+        """The batch with the candidates whose title has all words of the query before all others of
+        their tier, for the queries of which titles lead.
+        """
+        if not any(leads):
+            return self
+        tiers = self.tiers.copy()
+        for place, each in enumerate(self.prepared):
+            if leads[place]:
+                row = tiers[place, : len(each)]
+                row[(row == PLAIN) & each.titled] = TITLED
+        return replace(self, tiers=tiers)
 
     @classmethod
     def of(cls, prepared: Sequence[Prepared]) -> Batch:

@@ -9,7 +9,7 @@ import numpy as np
 
 from search.domain import Floats, Integers
 from search.ranking.scored_batch import ScoredBatch, ordered
-from search.ranking.tiers import PLAIN
+from search.ranking.tiers import TITLED
 
 STEP = 1e-6  # between the scores of two documents that `put_behind` orders
 
@@ -58,7 +58,7 @@ def _lower(
     ordered = documents[columns]
     index = max(int(np.argmax(ordered == other)) for other in others)
     limit, ahead = columns[index], columns[:index][ordered[:index] == document]
-    ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= PLAIN) | (tiers[limit] < PLAIN))]
+    ahead = ahead[(tiers[ahead] >= 0) & ((tiers[ahead] >= TITLED) | (tiers[limit] < TITLED))]
     if not len(ahead):
         return False
     steps = STEP * (1 + scores[ahead].max() - scores[ahead])

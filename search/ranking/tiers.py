@@ -24,9 +24,10 @@ from search.domain import (
 
 # As `ingestion.identifiers.Place`, in which the heading of the passage's own section is -1.
 PLACES = ("title", "heading", "text")
-# A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from PLAIN.
-# SECOND: matched by only one of meaning and keywords, if `both_first`; BEYOND: no candidate.
-PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
+# A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from TITLED.
+# TITLED: its title has all words of a short question; SECOND: matched by only one of meaning and
+# keywords, if `both_first`; BEYOND: no candidate.
+TITLED, PLAIN, SECOND, BEYOND = 999_999, 1_000_000, 1_000_001, 1_000_002
 
 # The boost for containing a code that the query only mentions. 1.03 to 1.3 perform equally well on
 # SciFact (ADR 2).
@@ -84,6 +85,8 @@ def tier(number: int, candidate: Candidate) -> Tier:
     if number < 0:
         place = float(candidate.pin or 0)
         return Tier(order=(-1.0, place), reason="it is pinned to this question")
+    if number == TITLED:
+        return Tier(order=(0.5,), reason="its title or heading has all words of the question")
     if number < PLAIN and match is not None:
         whole = "names" if match.strength >= 1 else "names a part of"
         order = (0.0, -match.strength, float(match.place))

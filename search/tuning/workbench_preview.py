@@ -28,6 +28,7 @@ from search.engine.read import Question, read_query
 from search.engine.reranker import fingerprint_for, with_strengths
 from search.engine.settle import settle
 from search.errors import RerankerUnavailable
+from search.presentation.records import RecordLookup
 from search.presentation.result_rows import Rows
 from search.presentation.results import Result, results_for
 from search.retrieval import Filters
@@ -121,7 +122,7 @@ def preview(
         each.under(profile, configured)
         for each, profile in zip((sets[0], sets[-1]), (active, draft), strict=True)
     ]
-    sides = _sides(rankings, (active, draft), sets[0], viewer)
+    sides = _sides(rankings, (active, draft), sets[0], configured, viewer)
     lacking = {stage for each in sets for stage in each.candidates.degraded}
     if any(each.rerank for each in (active, draft)) and fingerprint_for(active, draft) == "":
         lacking.add(Stage.RERANKER)
@@ -137,6 +138,7 @@ def _sides(
     rankings: Sequence[Ranking],
     profiles: Sequence[Profile],
     cached: CachedCandidates,
+    configured: Configuration,
     viewer: Viewer,
 ) -> tuple[PreviewedRanking, PreviewedRanking]:
     groups = [each.groups for each in rankings]
@@ -144,7 +146,12 @@ def _sides(
     both = [*heads[0], *heads[1]]
     # The rows stay: a passage folded now may be the best of its document after the next move.
     results = results_for(
-        both, viewer=viewer, terms=cached.candidates.terms, cached=cached.rows, mark_folded=True
+        both,
+        viewer=viewer,
+        terms=cached.candidates.terms,
+        lookup=RecordLookup.of(cached.candidates.query, configured.patterns),
+        cached=cached.rows,
+        mark_folded=True,
     )
     by_group = {id(result.group): result for result in results}
     where = [_where(each) for each in groups]

@@ -50,6 +50,21 @@ BOOKS = {
 NEIGHBOURS = ("Parallel computing", "Concurrency", "Multicore processors")
 PASSAGES = 12
 SENTENCE = "Threads and processes share memory on {} processors of one machine, each with a cache. "
+# The same four in a shop with twelve others, a paragraph each, some of which speak of both words.
+SHOP = {
+    "Computer Networks": "Routers, sockets and protocols; how packets of a network find their way.",
+    "Cloud patterns": "Services in a cloud fail one by one: retries, queues and circuit breakers.",
+    "Database internals": "Storage engines, logs and trees of systems that are distributed or not.",
+    "Logical clocks": "The order of events in a distributed system without a common clock.",
+    "Operating systems": "Processes, memory, files and devices of one machine.",
+    "Microservices": "Small programs that are deployed alone and call each other.",
+    "Signals and control": "Feedback, stability and filters of linear systems.",
+    "Compilers": "Grammars, trees, registers and optimisation of programs.",
+    "Queueing theory": "Waiting lines, service times and load of servers.",
+    "Cryptography": "Keys, signatures and proofs that nobody can forge.",
+    "Peer networks": "Machines without a centre share files and find each other.",
+    "Parallel algorithms": "Sorting and searching on many processors at once.",
+}
 # S3: a glossary and chapters of a textbook on robots.
 ROBOTS = {
     "slam.md": "# Glossary: SLAM\n\nSLAM: simultaneous localization and mapping. A robot builds a "
@@ -92,6 +107,11 @@ def shelves(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
             for file_name, text in documents.items():
                 make_document(collection, text, file_name=file_name)
         _fill_with_books()
+        shop = make_collection("Shop")
+        for title, text in (BOOKS | SHOP).items():
+            # Its own text: the same file twice is one document.
+            name = title.removesuffix(".md").replace(".pdf", "")
+            make_document(shop, f"{text} A book.", file_name=f"{name}.txt")
         yield
 
 
@@ -195,6 +215,21 @@ class TestTitles:
     def test_s2_03_title_signal_finds_four_of_four(self, profile: str) -> None:
         """D13: two of them lie outside the vectors' list, and are found by their titles."""
         assert self.found(profile) == self.FOUR
+
+    def test_s2_03_title_with_all_words_leads_although_meaning_decides(self) -> None:
+        """Of *Continuous and Distributed Systems* only the title speaks of them."""
+        found = ask("shop", self.QUESTION, "default").results
+        assert {each.title for each in found[:5]} >= self.FOUR
+        by_title = "its title or heading has all words of the question"
+        assert [each.hit.explanation.tier.reason for each in found[:4]] == [by_title] * 3 + [""]
+
+    def test_one_word_is_no_title(self) -> None:
+        found = ask("shop", "Systems", "default").results
+        assert not any(each.hit.explanation.tier.reason for each in found)
+
+    def test_forced_weights_have_no_titles_before_them(self) -> None:
+        found = ask("shop", self.QUESTION, "default", weights=Weights(1, 0, 0)).results
+        assert not any(each.hit.explanation.tier.reason for each in found)
 
     def test_s2_09_meaning_finds_neighbouring_titles(self) -> None:
         found = titles("books", "concurrency on many cores", "concept-rag")

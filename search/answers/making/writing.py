@@ -227,11 +227,13 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:
     """The quotes for the question of a search, with the embedder of the active space."""
+    configured = configuration.current()
     return extract(
         response.query,
         context,
-        embedder=sentence_embedder(configuration.current().space),
+        embedder=sentence_embedder(configured.space),
         most=parameters.quotes,
         terms=response.terms,
         confidence=response.confidence,
+        patterns=configured.patterns,
     )

@@ -1,0 +1,139 @@
+"""Which section of a passage holds the identifiers that a question names. Pure.
+
+A register has many small sections, and several of them share a passage: the passage that the
+identifier tier ranks first also holds the records beside the one that was asked for. Whatever
+chooses a section, a snippet, a piece or a sentence reads `RecordLookup.holders`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from ingestion.identifiers import (
+    DEFAULT_PATTERNS,
+    FULL,
+    Pattern,
+    begins_with,
+    find_identifiers,
+    index_forms,
+)
+from search.domain import Query, QueryIdentifier
+from search.ranking.tiers import identifiers_lead
+
+# Added to the strength of an identifier in a heading: less than strengths differ by, so that a
+# whole identifier in a text comes before a part of one in a heading, as in the index.
+DEFINED, NAMED = 0.1, 0.05
+_RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class RecordLookup:
+    """The identifiers of a question that name a record, and the patterns that recognise them.
+
+    `leads`: what holds one comes before every score, as in the ranking's tier (ADR 2). `is_bare`:
+    the question is nothing else, or asks for them.
+    """
+
+    identifiers: tuple[QueryIdentifier, ...] = ()
+    leads: bool = False
+    is_bare: bool = False
+    patterns: Sequence[Pattern] = DEFAULT_PATTERNS
+
+    @classmethod
+    def of(cls, query: Query, patterns: Sequence[Pattern]) -> Self:
+        """The lookup of a query: its identifiers if they lead, else only those with a number."""
+        identifiers, leads = query.identifiers, identifiers_lead(query)
+        if not leads:
+            identifiers = tuple(one for one in identifiers if any(map(str.isdigit, one.text)))
+        return cls(identifiers, leads, query.is_identifier or query.asks_for_identifiers, patterns)
+
+    def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
+        """How well each section of a passage holds an identifier: 0 if it does not.
+
+        `paths` are the sections' headings, `texts` their texts, which are read only if no heading
+        has a whole identifier. More than 1 is in a heading, most where one begins with it.
+        """
+        if not self.identifiers:
+            return [0.0] * len(paths)
+        headings = [max(map(self._in_heading, path), default=0.0) for path in paths]
+        if max(headings, default=0.0) > FULL:
+            return headings
+        return [max(pair) for pair in zip(headings, map(self.strength, texts), strict=True)]
+
+    def strength(self, text: str) -> float:
+        """The strength of the best match of an identifier in a text, in [0, 1]."""
+        return self._match(text)[0]
+
+    def says(self, word: str) -> bool:
+        """Whether a word is a part of an identifier."""
+        return word in self._words
+
+    def _in_heading(self, heading: str) -> float:
+        strength, is_first = self._match(heading)
+        return strength + (DEFINED if is_first else NAMED) if strength else 0.0
+
+    def _match(self, text: str) -> tuple[float, bool]:
+        """The strength of the best match, and whether the text begins with it."""
+        folded = text.casefold()
+        if not any(needle in folded for needle in self._needles):
+            return 0.0, False
+        matches = [
+            (strength, begins_with(text, one.start))
+            for one in find_identifiers(text, self.patterns)
+            if (strength := max((self._strength(*form) for form in index_forms(one)), default=0.0))
+        ]
+        matches += [
+            (strength, begins_with(text, match.start()))
+            for expression, strength in self._as_typed
+            for match in expression.finditer(text)
+        ]
+        return max(matches, default=(0.0, False))
+
+    def _strength(self, form: str, strength: float) -> float:
+        """The strength of a text's form; one side must be a whole identifier, as in the index."""
+        own = self._forms.get(form, 0.0)
+        return own * strength if FULL in (own, strength) else 0.0
+
+    @cached_property
+    def _forms(self) -> dict[str, float]:
+        forms: dict[str, float] = {}
+        for one in self.identifiers:
+            for form, strength in one.forms:
+                forms[form] = max(strength, forms.get(form, 0.0))
+        return forms
+
+    @cached_property
+    def _needles(self) -> frozenset[str]:
+        """A run of letters or digits of each form that every text with it contains."""
+        runs = (_RUNS.findall(form) for form in self._forms)
+        return frozenset(
+            max(each, key=lambda run: (run.isdigit(), len(run)), default="") for each in runs
+        )
+
+    @cached_property
+    def _as_typed(self) -> tuple[tuple[re.Pattern[str], float], ...]:
+        """Expressions for the identifiers as they were typed, with their strengths: texts do not
+        have some by themselves, as `Form 1040`, a bare `4711-0815`, a function with parameters.
+        """
+        typed = [(one.text, FULL) for one in self.identifiers]
+        typed += [form for one in self.identifiers if one.loose for form in one.forms]
+        return tuple((_literal(text), strength) for text, strength in typed)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        texts = (one.text.casefold() for one in self.identifiers)
+        return frozenset(run for text in texts for run in re.findall(r"[^\W_]+", text))
+
+
+def _literal(typed: str) -> re.Pattern[str]:
+    name = typed.removesuffix("()")
+    words = r"\s+".join(map(re.escape, name.split()))
+    goes_on = r"\w|[-./:]\w" if name != typed else r"\w|[-./:(]\w"
+    return re.compile(rf"(?<![\w./:-]){words}(?!{goes_on})", re.IGNORECASE)
+
+
+NO_LOOKUP = RecordLookup()

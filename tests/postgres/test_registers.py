@@ -1,0 +1,150 @@
+"""Registers of small sections: whatever search shows of an identifier is its own record.
+
+The records of a register share passages, so that the passage alone does not tell them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from kbsite.demo import documents
+from search.answers.domain import SURE, AnswerParameters, Passage
+from search.answers.making.searching import context_of_all
+from search.answers.quotes import Extract, extract, sentence_embedder
+from search.engine import configuration
+from search.mcp import tool_results
+from search.mcp.tool_results import Caller
+from search.pipeline import SearchResponse, search
+from search.presentation.labels import tier_reason
+from search.presentation.why_here import reason
+from search.retrieval import Filters
+from tests.support.database import lasting
+from tests.support.factories import make_collection, make_document
+from tests.support.registers import KINDS, RECORDS, records_of, register
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "registers")]
+
+QUESTIONS = ("{}", "What happened in {}?", "What does {} say?")
+
+
+@pytest.fixture(scope="module")
+def registers(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A register of each kind, for all tests of this file."""
+    with lasting(django_db_blocker):
+        for kind in KINDS:
+            document = make_document(
+                make_collection(kind, chunk_tokens=256), register(kind), file_name="register.md"
+            )
+            assert document.chunks.count() == 1
+        yield
+
+
+def plain(html: str) -> str:
+    """The text of a snippet without its marks, its spaces collapsed."""
+    return unescape(" ".join(re.sub(r"</?mark[^>]*>", "", html).split()))
+
+
+def ask(kind: str, question: str) -> SearchResponse:
+    slug = kind.replace(" ", "-")
+    return search(question, viewer=None, filters=Filters(collections=(slug,)))
+
+
+def quote(response: SearchResponse, *, is_remote: bool) -> tuple[Extract, str]:
+    """What an answer quotes, and its first piece.
+
+    Of a remote embedding model sentences have no vectors, and its confidence may be unknown.
+    """
+    configured = configuration.current()
+    context = context_of_all([response.hits], viewer=None, parameters=AnswerParameters())
+    found = extract(
+        response.query,
+        context,
+        embedder=None if is_remote else sentence_embedder(configured.space),
+        most=3,
+        terms=response.terms,
+        confidence=None if is_remote else response.confidence,
+        patterns=configured.patterns,
+    )
+    first = found.quotes[0]
+    passage = context.passage(first.passage)
+    assert isinstance(passage, Passage)
+    return found, " ".join(passage.text[part.start : part.end] for part in first.parts)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_shows_the_record_that_was_asked_for(kind: str, question: str) -> None:
+    for name, text in records_of(kind):
+        response = ask(kind, question.format(name))
+        best = response.results[0]
+        excerpt = plain(" ".join(str(part.html) for part in best.excerpt))
+        assert (best.heading, best.path) == (name, (f"Register of {kind}",))
+        assert text in plain(best.snippet)
+        assert text in excerpt
+        assert not any(other in plain(best.snippet) + excerpt for other in RECORDS if other != text)
+        first = re.findall(r"\w+", name)[-1]
+        assert first in reason(best, response.ranking.candidates)
+        why = tier_reason(best.hit, response.query)
+        if best.hit.explanation.tier.order[0] == 0:
+            assert why.split()[-1] in name
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["local", "remote"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_quotes_the_record_and_no_neighbour(
+    kind: str, question: str, is_remote: bool
+) -> None:
+    for name, text in records_of(kind):
+        found, piece = quote(ask(kind, question.format(name)), is_remote=is_remote)
+        assert piece == text
+        assert found.answerability >= SURE or question != "{}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_and_agents_get_the_section_of_the_record(kind: str) -> None:
+    client = APIClient()
+    for name, text in records_of(kind):
+        found = client.get("/api/v1/search/", {"q": name}).json()["results"][0]
+        assert found["section"]["heading"] == name
+        assert text in plain(found["snippet"])
+        (agents, *_) = tool_results.search(name, Caller(None, "https://kb.example.org/")).results
+        assert agents.title == f"Register of {kind} - {name}"
+        assert agents.url.endswith(f"#section-{found['section']['anchor']}")
+        assert tool_results.fetch(agents.id, Caller(None, "")).metadata["section"].endswith(name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_cites_the_record_under_its_name(kind: str) -> None:
+    for name, text in records_of(kind):
+        body = {"q": name}
+        answer = APIClient().post("/api/v1/answers/", body, format="json").json()
+        cited = next(each for each in answer["sources"] if each["cited"])
+        assert cited["heading_path"][-1] == name
+        assert [each["text"] for each in answer["sentences"][:1]] == [text]
+        assert answer["confidence"] >= SURE
+
+
+def test_a_page_of_results_costs_no_query_more_for_an_identifier(
+    django_assert_num_queries: Any,
+) -> None:
+    ask("incidents", "INC-0118")
+    with django_assert_num_queries(3):
+        ask("incidents", "INC-0119")
+
+
+def test_the_demo_has_a_register_whose_records_share_a_passage() -> None:
+    (log,) = (file for file in documents.samples() if file.file_name == "workshop-log.md")
+    made = make_document(make_collection("Workshop"), log.content, file_name=log.file_name)
+    records = re.findall(r"## (\S+)\n\n(.+)\n", log.content.decode())
+    assert made.chunks.count() < len(records) == 4
+    for name, text in records:
+        response = ask("workshop", name)
+        assert response.results[0].heading == name
+        assert quote(response, is_remote=True)[1] == text
