@@ -119,7 +119,7 @@ def test_first_start_ends_with_results(first: tuple[int, str], var_dir: Path) ->
     code, printed = first
 
     assert code == 0, printed
-    assert re.search(r"12 files became \d+ chunks", printed), printed
+    assert re.search(r"13 files became \d+ chunks", printed), printed
     assert "1. Survey of the northern ridge > Region D40" in printed
     assert "first because its heading names" in printed
     password = re.search(r"user admin, password (\S{16})\n", printed)
@@ -157,7 +157,7 @@ def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
 
     assert code == 0, second.printed
     assert f"Port {taken} is taken" in second.printed
-    assert "Nothing new: 12 documents" in second.printed
+    assert "Nothing new: 13 documents" in second.printed
     assert "password as shown at the first start" in second.printed
     assert "postgres | does not answer; starting it again" in second.printed
     assert "valkey   | does not answer; starting it again" in second.printed
