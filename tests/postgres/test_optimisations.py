@@ -71,11 +71,11 @@ def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def misled(administrator: User) -> SearchProfile:
-    """A profile that follows titles: the wrong ones come first."""
+    """A profile that follows titles by its weights alone: the wrong ones come first."""
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     draft = drafts.draft_from(active, acting_user=administrator)
     weights = dict.fromkeys(QueryClass, Weights(0, 0, 1))
-    fields = {"feedback": 0.0, "confidence_threshold": 0.0}
+    fields = {"feedback": 0.0, "confidence_threshold": 0.0, "short_lean": 0.0}
     return drafts.edit(draft, fields, weights, acting_user=administrator).profile
 
 
