@@ -1,0 +1,1 @@
+"""The shipped profiles, as data: `default`, and `seeds` for the five seed systems."""
