@@ -274,14 +274,21 @@
 
   const chosenTab = () => root.querySelector('.wb-pill[data-tab][aria-selected="true"]').dataset.tab;
 
+  let listed = null; // the markup of the list in sight
   async function list(tab) {
+    const queries = document.getElementById("wb-queries");
+    queries.setAttribute("aria-busy", "true");
     const response = await fetch(`${root.dataset.queries}?tab=${encodeURIComponent(tab)}`);
-    if (!response.ok || response.redirected) return;
-    const html = await response.text();
-    // Who has picked a question goes on from it with the arrow keys.
-    const picked = document.activeElement.closest("#wb-queries .wb-query")?.dataset.text;
-    document.getElementById("wb-queries").innerHTML = html;
-    if (picked !== undefined) all("#wb-queries .wb-query").find((each) => each.dataset.text === picked)?.focus();
+    const html = response.ok && !response.redirected ? await response.text() : listed;
+    if (tab !== chosenTab()) return; // a later tab is on its way
+    // A list that did not change stays: a click between two lists would be lost.
+    if (html !== listed) {
+      // Who has picked a question goes on from it with the arrow keys.
+      const picked = document.activeElement.closest("#wb-queries .wb-query")?.dataset.text;
+      queries.innerHTML = listed = html;
+      if (picked !== undefined) all("#wb-queries .wb-query").find((each) => each.dataset.text === picked)?.focus();
+    }
+    queries.setAttribute("aria-busy", "false");
     markQuery();
     markMoved();
   }

@@ -86,6 +86,7 @@ def rankings_of(page: Page, question: str) -> Locator:
 
 def pick(page: Page, question: str, tab: str = "Golden") -> Locator:
     page.get_by_role("tab", name=tab).click()
+    expect(page.locator("#wb-queries")).to_have_attribute("aria-busy", "false")
     page.locator("#wb-queries .wb-query", has_text=question).click()
     return rankings_of(page, question)
 
