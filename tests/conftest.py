@@ -10,6 +10,7 @@ from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.cache import cache
+from django.db import connection
 from django.test import TransactionTestCase
 
 from common import circuit_breaker
@@ -47,7 +48,7 @@ def django_db_keepdb() -> bool:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: EmbeddedServers) -> None:
     """Before the test database is made, its server must answer."""
-    restore_database()
+    restore_database(connection.creation._get_test_db_name())
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from kbsite.operations.probes.database import signals
 from search.domain import QueryClass, Weights
 from search.models import ClassWeights, SearchProfile
 from search.tuning import drafts
+from tests.support.database import restore_database
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests/samples/part"
@@ -48,14 +49,22 @@ def test_a_checkout_has_the_parts_that_the_distribution_names() -> None:
 
 @pytest.fixture
 def site(request: pytest.FixtureRequest, servers: EmbeddedServers, tmp_path: Path) -> Any:
-    """A function that runs `tests.support.fresh_site` in a folder, on an empty database."""
+    """A function that runs `tests.support.fresh_site` in a folder, on a database of its own.
+
+    Its database is as the tests' migrations left it, or empty where `empty` is true.
+    """
     name = f"fresh_{os.getpid()}"
     known = connection.settings_dict
     address = {"user": known["USER"], "host": known["HOST"], "port": known["PORT"]}
-    with closing(psycopg.connect(dbname="postgres", **address, autocommit=True)) as server:
-        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
-    def run(folder: Path, *paths: Path, weights: Mapping[str, float] = {}) -> dict[str, Any]:
+    def run(
+        folder: Path, *paths: Path, empty: bool = False, weights: Mapping[str, float] = {}
+    ) -> dict[str, Any]:
+        if empty:
+            with closing(psycopg.connect(dbname="postgres", **address, autocommit=True)) as server:
+                server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        else:
+            restore_database(name)
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "kbsite.settings",
@@ -81,23 +90,51 @@ def site(request: pytest.FixtureRequest, servers: EmbeddedServers, tmp_path: Pat
 
     yield run
     with closing(psycopg.connect(dbname="postgres", **address, autocommit=True)) as server:
-        server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        server.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what a site runs, whose parts may be moved away."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for package in ("common", "ingestion", "kbsite", "search", "templates", "static", "locale"):
+        shutil.copytree(ROOT / package, copy / package)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
+@contextmanager
+def without(names: Iterable[str], checkout: Path, aside: Path) -> Iterator[None]:
+    """The folders of these parts are gone within the block."""
+    for name in names:
+        shutil.move(checkout / "search/parts" / name, aside / name)
+    yield
+    for name in names:
+        shutil.move(aside / name, checkout / "search/parts" / name)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("part", SHIPPED)
-def test_a_site_without_the_folder_of_a_part_starts_migrates_and_searches(
-    part: str, site: Any, tmp_path: Path
+def test_a_site_without_the_folder_of_a_part_starts_and_searches(
+    part: str, site: Any, checkout: Path, tmp_path: Path
 ) -> None:
-    copy = tmp_path / "copy"
-    for package in ("common", "ingestion", "kbsite", "search", "templates", "static", "locale"):
-        shutil.copytree(
-            ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    shutil.copy(ROOT / "pyproject.toml", copy)
-    shutil.rmtree(copy / "search/parts" / part)
-    outcome = site(copy)
-    assert outcome["parts"] == [each for each in SHIPPED if each != part]
+    """The tables of the part stay in its database."""
+    with without([part], checkout, tmp_path):
+        searches(site(checkout), [each for each in SHIPPED if each != part])
+
+
+@pytest.mark.django_db
+def test_a_new_site_without_any_part_migrates_and_searches(
+    site: Any, checkout: Path, tmp_path: Path
+) -> None:
+    with without(SHIPPED, checkout, tmp_path):
+        searches(site(checkout, empty=True), [])
+
+
+def searches(outcome: dict[str, Any], installed: list[str]) -> None:
+    assert outcome["parts"] == installed
     assert outcome["statuses"] == [200, 200]
     titles = [each["document"]["title"] for each in outcome["answer"]["results"]]
     assert sorted(titles) == ["Levers", "Scales"]

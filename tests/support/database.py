@@ -77,10 +77,9 @@ def dump_database() -> None:
         part.replace(MIGRATED)
 
 
-def restore_database() -> None:
-    """Make the test database of that file, if there is one: a tenth of the time of migrations."""
+def restore_database(name: str) -> None:
+    """Make a database of that file, if there is one: a tenth of the time of migrations."""
     if MIGRATED.exists():
-        name = connection.creation._get_test_db_name()
         commands = (f"--command=CREATE DATABASE {name}", rf"--command=\connect {name}")
         options = ("--no-psqlrc", "--set=ON_ERROR_STOP=1", *commands, f"--file={MIGRATED}")
         _run("psql", *options, DATABASE)
