@@ -97,6 +97,8 @@ TERM_STATISTICS = 7_133_801
 SEARCH_EVENTS = 5_700_101
 # Making or restoring a backup of the site; of a session, not of a transaction.
 BACKUP = 7_202_614
+# Applying migrations; of a session.
+MIGRATION = 7_202_615
 
 
 def hold(lock: int, *, shared: bool = False) -> None:

@@ -14,7 +14,8 @@ from celery import Celery
 from celery.signals import beat_init, celeryd_init, worker_ready
 from kombu.transport import redis
 
-from kbsite.operations import instrumentation  # noqa: F401 -- connects its receivers of signals
+from common import heartbeat  # noqa: F401 -- connects its receivers of signals
+from kbsite.operations import instrumentation  # noqa: F401 -- the same
 
 logger = logging.getLogger(__name__)
 

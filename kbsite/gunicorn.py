@@ -6,6 +6,7 @@ Gunicorn's own variables and flags take precedence; .env.example lists ours.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import threading
 from typing import Any
@@ -36,6 +37,9 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (_files, _files))
 # The application of the agents' server (MCP) cannot work without it.
 asgi_lifespan = "on"
 workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
+# Else gunicorn believes any client on this machine that it came by https.
+if not Env().bool("BEHIND_PROXY", default=False):
+    secure_scheme_headers: dict[str, str] = {}
 # Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
@@ -55,6 +59,10 @@ accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
 
 
+# Addresses whose last part is a secret: feeds, and the way out of mails.
+_SECRET = re.compile(r"(/me/(?:reviews|unsubscribe|searches/[^/]+/feed)/)[^/]+")
+
+
 class logger_class(Logger):  # type: ignore[misc]  # noqa: N801  # the setting's name
     """Gunicorn's, with the status 499, as nginx has it, of a client that left without a response.
 
@@ -66,6 +74,10 @@ class logger_class(Logger):  # type: ignore[misc]  # noqa: N801  # the setting's
     def exception(self, *args: Any, **kwargs: Any) -> None:
         self._has_failed = True  # and logs the access of the same request next
         super().exception(*args, **kwargs)
+
+    def atoms(self, *args: Any) -> dict[str, Any]:
+        atoms: dict[str, Any] = super().atoms(*args)
+        return atoms | {"U": _SECRET.sub(r"\1…", atoms["U"] or "")}
 
     def access(self, resp: Any, *args: Any) -> None:
         if resp.status == 500 and not resp.headers and not self._has_failed:

@@ -37,8 +37,13 @@ GRANT_TYPES = ("authorization_code", "refresh_token")
 # The draft says that servers should accept 5 kB.
 MOST_BYTES, MOST_SECONDS = 8 * 1024, 5
 MOST_ADDRESSES, LONGEST_ADDRESS = 20, 500
-# Schemes of a redirect that a browser would read, run or open itself.
-_REFUSED_SCHEMES = {"", "about", "blob", "data", "file", "javascript", "vbscript", "ws", "wss"}
+# Schemes of a redirect that a browser or an operating system would read, run or open itself. Not
+# "without a dot", as RFC 8252 advises: `cursor://` and `vscode://` have none.
+_REFUSED_SCHEMES = re.compile(
+    r"(|about|blob|content|data|feed|file|filesystem|ftps?|git|help|intent|itms.*|jar|javascript"
+    r"|ldaps?|magnet|mailto|market|mms|ms-.*|nfs|resource|sftp|shell|smb|sms(to)?|ssh|tel|telnet"
+    r"|urn|vbscript|view-source|wais|webcals?|wss?|x-apple.*|(chrome|moz|edge|search)(-.*)?)"
+)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OWN_PORT = re.compile(r"^(http://(?:127\.0\.0\.1|\[::1\]|localhost)):\d{1,5}(?=/|$)")
 
@@ -99,7 +104,9 @@ def _is_accepted(redirect_uri: str) -> bool:
     except ValueError:
         return False
     # Browsers read a backslash as a slash: the host would be another one than the page names.
-    if parts.scheme in _REFUSED_SCHEMES or parts.fragment or {*redirect_uri} & {*"*\\"}:
+    if parts.fragment or {*redirect_uri} & {*"*\\"}:
+        return False
+    if _REFUSED_SCHEMES.fullmatch(parts.scheme):
         return False
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         return False

@@ -35,6 +35,7 @@ OWN = [
         name="saved-search-feed",
     ),
     path("reviews/<str:token>/feed/", saved_searches.ReviewsFeed(), name="reviews-feed"),
+    path("reviews/renew/", saved_searches.renew_reviews_feed, name="reviews-feed-renew"),
     path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
 ]
 urlpatterns = [

@@ -110,15 +110,17 @@ def note_code(grant: AuthToken, client: Client, code: str) -> None:
 def lock(value: str) -> tuple[AuthToken | None, Token | None]:
     """The grant of a code or refresh token, and its row; the grant is locked in the transaction.
 
-    A code or token that was spent is refused, and ends its grant, unless it was spent just now.
+    A code or token that was spent is refused, and ends its grant; a refresh token that was spent
+    just now does not.
     """
     rows = Token.objects.valid().by_value(value).filter(type__in=_OF_GRANTS)
     grant = _grant(rows.first(), AuthToken.objects.select_for_update(of=("self",)))
     row = rows.first()  # read again: another request may have spent it before the lock
-    spent = (row.data or {}).get("spent") if row else None
+    data = (row.data or {}) if row else {}
+    spent = data.get("spent")
     if grant is None or row is None or spent is None:
         return grant, row
-    if timezone.now().timestamp() - spent > GRACE.total_seconds():
+    if data.get("is_code") or timezone.now().timestamp() - spent > GRACE.total_seconds():
         grant.delete()
     return None, None
 
@@ -130,9 +132,10 @@ def hand_on(grant: AuthToken, spent: Token, issued: Mapping[str, Any]) -> None:
             row = Token.objects.by_value(issued[name]).get()
             row.data = {**(row.data or {}), "grant": grant.pk}
             row.save(update_fields=["data"])
-    if spent.type == Token.Type.AUTHORIZATION_CODE:
+    is_code = spent.type == Token.Type.AUTHORIZATION_CODE
+    if is_code:
         _lasts(grant, timedelta(days=tokens.default_days()))
-    _note(spent, {"grant": grant.pk, "spent": timezone.now().timestamp()})
+    _note(spent, {"grant": grant.pk, "spent": timezone.now().timestamp(), "is_code": is_code})
 
 
 def grant_of(value: str) -> AuthToken | None:

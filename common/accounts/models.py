@@ -36,6 +36,9 @@ class User(AbstractUser):
         error_messages={"unique": "Another user has this e-mail address."},
     )
 
+    # Part of the secret address of the feed of reviews: one more makes the earlier ones invalid.
+    review_feed = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+
     objects = UserManager()  # type: ignore[misc]
 
     # The ids of the collections that the request's token is limited to; None without a limit.

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import IO, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 # Or given another id, by one call of `keep`: each takes some hundredths of a second. A guess, as
 # MOST_MOVED.
 MOST_DELETED = 500
+# What went within this time counts as missing: programs sync once a day or more often. A guess.
+GUARDED = timedelta(days=1)
 BATCH = 500
 
 
@@ -199,6 +202,16 @@ class _Source(Mirror):
     def rows(self) -> QuerySet[Any]:
         return SyncItem.objects.filter(source=self.source).select_related("source")
 
+    def binned(self) -> int:
+        """The number of the source's documents that went to the bin within GUARDED.
+
+        A listing that breaks off a bit earlier each time loses all of a source by small halves.
+        """
+        of_source = Document.objects.filter(
+            collection=self.source.collection_id, source__startswith=self.source.prefix
+        )
+        return of_source.filter(deleted_at__gt=timezone.now() - GUARDED).count()
+
     def note(self, ids: Collection[str]) -> None:
         """Record which rows are named in `ids`, and since when the others are missing."""
         named = set(ids)
@@ -333,11 +346,14 @@ def keep(
     gone, total = mirror.gone()
     if gone and gone == confirmed:
         confirm(source, mirror.rows(), acting_user=acting_user)
-    elif half_lost(gone, total):
+    elif gone and half_lost(gone + (binned := mirror.binned()), total + binned):
         message = gettext(
             "%(gone)s of %(total)s documents are missing, so nothing is deleted. Check that the "
             "program sees all of its source. If they are gone on purpose, confirm their number."
         ) % {"gone": f"{gone:,}", "total": f"{total:,}"}
+        if binned:
+            more = gettext("%(count)s more went to the bin within the last day.")
+            message = f"{message} {more % {'count': f'{binned:,}'}}"
         SyncSource.objects.filter(pk=source.pk).update(message=message)
         raise ManyMissing(message)
     mirror.remove(mirror.missing()[:MOST_DELETED])

@@ -212,6 +212,14 @@ class SyncSource(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def prefix(self) -> str:
+        """What the `source` of each of its documents begins with.
+
+        By name, not by key: a source that is made anew finds its documents again.
+        """
+        return f"sync:{self.owner_id}/{self.name}/"
+
 
 class SyncItem(Mirrored):
     """One document of a source: its id there, and the state in which it was put last.
@@ -239,8 +247,7 @@ class SyncItem(Mirrored):
 
     @property
     def origin(self) -> str:
-        # By name, not by key: a source that is made anew finds its documents again.
-        return f"sync:{self.source.owner_id}/{self.source.name}/{self.external_id}"
+        return f"{self.source.prefix}{self.external_id}"
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpRequest, HttpResponse
@@ -99,6 +100,16 @@ def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     except NotSaved as error:
         return refused(request, error)
     return redirect(f"{reverse('search:me')}#search-{public_id}")
+
+
+@never_cache
+@login_required
+@require_POST
+def renew_reviews_feed(request: HttpRequest) -> HttpResponse:
+    """Give the person's feed of reviews another address."""
+    reviews.renew_feed(actor(request))
+    messages.success(request, gettext("The feed has a new address; the earlier ones are invalid."))
+    return redirect("admin:ingestion_document_review")
 
 
 # Mail programs post here without a cookie (RFC 8058); the token ends mails and does nothing else.

@@ -70,9 +70,18 @@ def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:
 
 
 def feed_of(owner: User) -> str:
-    """The path of an owner's feed; it becomes invalid when the owner's password changes."""
-    token = _FEED.sign_object([owner.pk, owner.get_session_auth_hash()[:16]])
+    """The path of an owner's feed, until it is renewed or the owner's password changes."""
+    token = _FEED.sign_object([owner.pk, _stamp(owner)])
     return reverse("search:reviews-feed", args=(token,))
+
+
+def renew_feed(owner: User) -> None:
+    """Give the owner's feed another address; those given before become invalid."""
+    User.objects.filter(pk=owner.pk).update(review_feed=F("review_feed") + 1)
+
+
+def _stamp(owner: User) -> str:
+    return f"{owner.get_session_auth_hash()[:16]}{owner.review_feed or ''}"
 
 
 def owner_of_feed(token: str) -> User | None:
@@ -82,4 +91,4 @@ def owner_of_feed(token: str) -> User | None:
     except (signing.BadSignature, ValueError, TypeError):
         return None
     owner = User.objects.filter(pk=pk, is_active=True).first()
-    return owner if owner and owner.get_session_auth_hash()[:16] == stamp else None
+    return owner if owner and _stamp(owner) == stamp else None

@@ -15,6 +15,7 @@ from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from common import heartbeat
 from ingestion.documents import page_labels, progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
@@ -230,6 +231,12 @@ def tags(metadata: Mapping[str, Any]) -> list[str]:
 def collection_icon(icon: str) -> dict[str, str]:
     """A collection's icon: a packaged drawing by its name, or an emoji; nothing if empty."""
     return {"icon": icon, "named": icon if icon in ICONS else ""}
+
+
+@register.inclusion_tag("ingestion/no_worker.html")
+def no_worker() -> dict[str, Any]:
+    """A line that says that no worker runs; nothing if one does."""
+    return {"is_shown": not heartbeat.answers(), "seconds": heartbeat.PATIENCE}
 
 
 @register.inclusion_tag("ingestion/under_way.html", takes_context=True)

@@ -17,6 +17,7 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 from django.core.files.storage import FileSystemStorage
+from django.core.management import call_command
 from django.db import connection, migrations, models
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -24,6 +25,7 @@ from django.db.migrations.migration import Migration
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
+from common.database import MIGRATION
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from kbsite.operations import backups
@@ -387,3 +389,20 @@ def test_a_migration_that_fails_leaves_the_version_before_it_working() -> None:
     assert "half_way" not in {column.name for column in columns}
     (found,) = search("how often does the ferry cross", viewer=AnonymousUser()).results
     assert found.title == Document.objects.get().title == "Ferry"
+
+
+@pytest.mark.django_db
+def test_two_migrations_at_once_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = str(connection.settings_dict["NAME"])
+    with psycopg.connect(**connection.get_connection_params() | {"dbname": name}) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [MIGRATION])
+        waits: list[float] = []
+
+        def release(seconds: float) -> None:
+            waits.append(seconds)
+            other.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION])
+
+        monkeypatch.setattr("kbsite.management.commands.migrate.time.sleep", release)
+        call_command("migrate", verbosity=0)
+        assert len(waits) == 1
+        assert other.execute("SELECT pg_try_advisory_lock(%s)", [MIGRATION]).fetchone() == (True,)

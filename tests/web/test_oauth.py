@@ -317,6 +317,15 @@ def test_connection_can_be_revoked(member: User, way: str, monkeypatch: pytest.M
     assert app.refresh(issued["refresh_token"]).status_code == 400
 
 
+def test_a_code_that_comes_again_ends_the_connection(member: User) -> None:
+    app = Connector()
+    code = app.code(member)
+    issued = app.exchange(code).json()
+    assert app.exchange(code).json() == {"error": "invalid_grant"}
+    assert api(issued["access_token"]).status_code == 401
+    assert not AuthToken.objects.exists()
+
+
 @pytest.mark.parametrize("copied", ["code", "refresh_token"])
 def test_reused_refresh_token_ends_the_connection(
     member: User, copied: str, monkeypatch: pytest.MonkeyPatch
@@ -390,12 +399,23 @@ def test_a_code_is_worth_nothing_without_its_secret(member: User) -> None:
     [
         "http://connector.example/back", "javascript:alert(1)", "https:///x", "https://*.example/",
         "https://a.example/#part", "/callback", "http://[", "https://a/\0", "https://a/\ud800",
-        "https://elsewhere.example\\@a.example/",
+        "https://elsewhere.example\\@a.example/", "view-source:https://a.example/",
+        "ms-appinstaller:?source=https://a.example/", "search-ms:query=a", "feed:javascript:a",
+        "jar:https://a.example/a!/", "filesystem:https://a.example/", "chrome://settings/",
+        "intent://a#Intent;end", "ftp://a.example/", "mailto:a@a.example", "itms-services://a",
     ],
 )  # fmt: skip
 def test_app_with_an_invalid_redirect_address_is_refused(address: str) -> None:
     refused = Connector(redirect_uris=[BACK, address]).answer
     assert (refused.status_code, App.objects.count()) == (400, 0)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://a.example/b", "http://127.0.0.1:1/b", "cursor://a/b", "vscode://a/b", "org.a.b:/c"],
+)
+def test_an_app_comes_back_by_its_own_scheme(address: str) -> None:
+    assert Connector(redirect_uris=[address]).answer.status_code == 201
 
 
 def test_an_entered_app_has_known_addresses_and_scopes(desk: Client, settings: Any) -> None:

@@ -166,7 +166,12 @@ def test_health_is_answered_without_a_thread_of_the_site(servers: EmbeddedServer
     site = Site(never, never, is_for_agents=lambda path: False, threads=1)
     status, parts = asyncio.run(response(site, scope("/health/")))
     assert status == 200
-    assert json.loads(b"".join(parts)) == {"database": True, "redis": True, "storage": True}
+    assert json.loads(b"".join(parts)) == {
+        "database": True,
+        "redis": True,
+        "storage": True,
+        "workers": False,
+    }
 
 
 def test_an_outage_is_one_line_in_the_log() -> None:
@@ -196,7 +201,8 @@ def test_healthy_site_leaves_no_file_in_the_storage(
 ) -> None:
     response = client.get("/health/")
     assert response.status_code == 200
-    assert response.json() == {"database": True, "redis": True, "storage": True}
+    up = {"database": True, "redis": True, "storage": True, "workers": False}
+    assert response.json() == up
 
     settings.MEDIA_ROOT = str(tmp_path / "files")
     assert client.get("/health/").json()["storage"]
@@ -210,7 +216,7 @@ def test_health_names_the_server_that_does_not_answer(
     stop(monkeypatch, "redis")
     response = client.get("/health/")
     assert response.status_code == 503
-    assert response.json() == {"database": True, "redis": False, "storage": True}
+    assert response.json() == {"database": True, "redis": False, "storage": True, "workers": False}
 
 
 @pytest.mark.django_db
@@ -231,7 +237,7 @@ def test_health_reports_unwritable_storage(
     monkeypatch.setattr("kbsite.operations.endpoints.tempfile.TemporaryFile", Full)
     response = client.get("/health/")
     assert response.status_code == 503
-    assert response.json() == {"database": True, "redis": True, "storage": False}
+    assert response.json() == {"database": True, "redis": True, "storage": False, "workers": False}
 
 
 # --- `manage.py doctor`: each line says ok, or what is wrong and what to do ----------------------

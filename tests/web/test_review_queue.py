@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -133,10 +134,25 @@ def test_owners_are_mailed_twice_and_have_a_feed(client: Client, ann: User, old:
     Document.objects.update(collection=cabin, reminded=None)
     assert reviews.remind() == 0
     assert "Travel policy" not in client.get(feed).content.decode()
+    reviews.renew_feed(ann)
+    assert client.get(feed).status_code == 404
+    ann.refresh_from_db()
+    feed = reviews.feed_of(ann)
+    assert client.get(feed).status_code == 200
     ann.set_password("another")
     ann.save()
     assert client.get(feed).status_code == 404
     assert client.get(f"{feed[:-8]}x/feed/").status_code == 404
+
+
+def test_the_queue_gives_the_feed_another_address(desk: Client, old: Document) -> None:
+    def feed() -> str:
+        (address,) = re.findall(r'href="(/me/reviews/[^"]+)"', desk.get(QUEUE).content.decode())
+        return str(address)
+
+    before = feed()
+    desk.post("/me/reviews/renew/")
+    assert [desk.get(address).status_code for address in (before, feed())] == [404, 200]
 
 
 def test_front_matter_sets_currency_and_wrong_values_are_warnings(

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from common.accounts import tokens
@@ -171,6 +172,24 @@ def test_large_deletion_needs_a_confirmed_number(
     assert kept() == ["a"]
     after = program.get(WIKI).json()
     assert (after["documents"], after["missing"], after["message"]) == (1, 0, "")
+
+
+def test_a_listing_that_breaks_off_earlier_each_time_is_stopped(
+    program: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes(program, *(f"Text {number}." for number in range(8)))
+    assert keep(program, *"abcde").json() == {"deleted": 3, "missing": 0}
+    refused = keep(program, *"abc")
+    assert refused.status_code == 409
+    message = refused.json()["message"]
+    assert message.startswith("2 of 5 documents are missing")
+    assert message.endswith("3 more went to the bin within the last day.")
+    assert kept() == list("abcde")
+    assert keep(program, *"abc", confirm=2).json() == {"deleted": 2, "missing": 0}
+    Document.objects.filter(deleted_at__isnull=False).update(
+        deleted_at=timezone.now() - mirroring.GUARDED
+    )
+    assert keep(program, *"ab").json() == {"deleted": 1, "missing": 0}
 
 
 def test_deletion_continues_over_several_requests(

@@ -18,6 +18,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
 
+from common import heartbeat
 from common import metrics_files as processes
 from common.jobs import INTERACTIVE, Job, waiting_in
 from common.jobs.leases import due, free
@@ -110,7 +111,7 @@ def queue_gauges() -> Iterator[Metric]:
     yield metric
 
 
-@register("workers", needs="redis", gauges=queue_gauges)
+@register("workers", needs="redis", alive=heartbeat.answers, vital=False, gauges=queue_gauges)
 def workers() -> Iterator[Finding]:
     """The number of answering workers, and the queues that no worker serves."""
     try:
