@@ -16,7 +16,7 @@ from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.openai.chat import ChatCompletionsView
 from search.api.openai.models import ModelsView, ModelView
 from search.api.openai.protocol import UnknownAddressView
-from search.api.tokens import LogoutViewSet, TokenViewSet
+from search.api.tokens import LogoutViewSet, MeView, TokenViewSet
 from search.api.views import (
     DocumentationView,
     InteractionView,
@@ -57,7 +57,7 @@ register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
-SEARCHES = {"search": "search", "suggestions": "suggestions"}
+SEARCHES = {name: name for name in ("search", "suggestions", "me", "rollback")}
 DESCRIBED = {"documentation": "docs", "schema": "schema"}
 
 router = SimpleRouter(use_regex_path=False)
@@ -106,6 +106,7 @@ v1 = [
         SyncItemViewSet.as_view({"get": "list", "put": "update"}),
         name="source-documents",
     ),
+    path("me/", MeView.as_view(), name="me"),
     path("suggestions/", SuggestionsView.as_view(), name="suggestions"),
     *router.urls,
     *library.urls,

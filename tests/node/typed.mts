@@ -5,7 +5,7 @@ declare const process: { env: Record<string, string> };
 const { BASE, KEY, QUESTION } = process.env;
 const headers = { Authorization: `Bearer ${KEY}` };
 const client = createClient<paths>({ baseUrl: BASE, headers });
-const { data } = await client.GET("/api/v1/search/", { params: { query: { q: QUESTION } } });
+const { data } = await client.GET("/api/v1/search/", { params: { query: { query: QUESTION } } });
 const first = data!.results[0];
 console.log(first.document.title, first.text);
 // @ts-expect-error

@@ -17,7 +17,7 @@ from ingestion.models import Chunk, Import, ImportItem, SyncItem, SyncSource, Wa
 from search.models import SearchProfile
 from search.parts.experiments.models import Experiment
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import GoldenQuery
+from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 
@@ -97,7 +97,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "golden-queries": [
             str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
         ],
-        "judgements": [document],
+        "judgements": [Judgement.objects.filter(judge=user).latest("pk").pk],
         "imports": [run.pk],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],

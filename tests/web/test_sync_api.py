@@ -74,7 +74,7 @@ def test_a_document_is_added_left_alone_and_replaced(program: APIClient) -> None
     first = put(program, key, "# Pump\n\nOil it.", title="The pump", metadata='{"year": 2026}')
     body = first.json()
     assert (first.status_code, body["outcome"], body["id"]) == (202, "added", key)
-    assert first.headers["Location"] == f"/api/v1/documents/{body['document']}/"
+    assert first.headers["Location"] == f"http://testserver/api/v1/documents/{body['document']}/"
     document = Document.objects.get(public_id=body["document"])
     processing_steps.advance(document.latest_id or 0)
     shown = program.get(first.headers["Location"]).json()
