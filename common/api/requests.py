@@ -69,5 +69,6 @@ def checked(request: Request, form: Form) -> Form:
     try:
         form.is_valid(raise_exception=True)
     finally:
-        request.has_old_names = getattr(form, "has_old_names", False)  # type: ignore[attr-defined]
+        if getattr(form, "has_old_names", False):
+            request.has_old_names = True  # type: ignore[attr-defined]
     return form

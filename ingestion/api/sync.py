@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.admin.models import DELETION
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -271,3 +272,15 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
         assert item.document is not None
         headers = location(request, "document-detail", item.document.public_id)
         return Response(SyncReceiptSerializer(item).data, code, headers=headers)
+
+    @reads(IdParameters)
+    @requires("ingestion.delete_document")
+    def destroy(self, request: Request, name: str) -> Response:
+        """Delete a document of a source.
+
+        It goes to the bin, unless the collection has its file for another source or folder, too.
+        """
+        key = self.parameters.validated_data["id"]
+        if not mirroring.remove(self.source(), key, acting_user=actor(request)):
+            raise Http404
+        return Response(status=status.HTTP_204_NO_CONTENT)

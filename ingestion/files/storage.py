@@ -253,8 +253,19 @@ def download(
         stored.close()
         raise
     stored.seek(span.start)
+    response = _response(_Part(stored, len(span)), version)
+    if len(span) < size:
+        response.status_code = 206
+        response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
+    response["Accept-Ranges"], response["ETag"] = "bytes", tag
+    response["Content-Length"] = str(len(span))
+    return response
+
+
+def _response(file: Any, version: DocumentVersion) -> FileResponse:
+    """A response with the file as a download, which no browser executes or caches for others."""
     response = FileResponse(
-        _Part(stored, len(span)),
+        file,
         as_attachment=True,
         filename=PurePosixPath(version.file_name).name,
         content_type=(
@@ -263,11 +274,6 @@ def download(
             else version.media_type
         ),
     )
-    if len(span) < size:
-        response.status_code = 206
-        response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
-    response["Accept-Ranges"], response["ETag"] = "bytes", tag
-    response["Content-Length"] = str(len(span))
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     patch_cache_control(response, private=True, no_cache=True)

@@ -12,3 +12,12 @@ console.log(first.document.title, first.text);
 client.GET("/api/v1/search/", { params: { query: { quest: QUESTION } } }).catch(() => null);
 // @ts-expect-error
 first.document.heading;
+const { data: answer } = await client.POST("/api/v1/answers/", { body: { query: QUESTION } });
+console.log(typeof answer === "string" ? answer : answer!.state);
+const draft = { path: { profile: "default@4" }, header: { "If-Match": "*" } };
+const weights = { general: { vector: 0.5, keyword: 0.5 } };
+const changed = await client.PATCH("/api/v1/profiles/{profile}/", {
+  params: draft,
+  body: { weights },
+});
+console.log(changed.error!.code);

@@ -107,7 +107,7 @@ class TestAsking:
             ({"q": QUESTION, "searched_for": "x" * 5000}, "searched_for"),
             ({"q": QUESTION, "weights": "vector:2"}, "weights"),
             ({"q": "a\x00b"}, "q"),
-            ({}, "q"),
+            ({}, "query"),
         ],
         ids=["mode", "unknown", "thread", "too long", "weights", "NUL", "nothing asked"],
     )  # fmt: skip

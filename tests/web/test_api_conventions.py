@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -14,6 +15,7 @@ from common.accounts import tokens
 from common.accounts.models import IdempotencyKey, User
 from ingestion import services
 from ingestion.models import Collection, Document
+from ingestion.webhooks.models import Webhook
 from search.models import Synonym
 from search.tuning.models import EvaluationRun
 from tests.support.factories import make_collection, make_document
@@ -469,3 +471,41 @@ class TestRest:
         fill(shelf, 1)
         notes = root.get(f"{V1}/search/", {"query": "text", name: value}).json()["notes"]
         assert any(note in each for each in notes), notes
+
+    def test_a_program_registers_its_webhook(self, root: APIClient, shelf: Collection) -> None:
+        sent = {
+            "name": "Wiki", "url": "https://example.org/hook", "events": ["document.ready"],
+            "collections": [shelf.slug],
+        }  # fmt: skip
+        made = root.post(f"{V1}/webhooks/", sent)
+        assert made.status_code == 201, made.json()
+        webhook = Webhook.objects.get()
+        assert made.json()["secret"] == webhook.secret
+        assert webhook.acts_for == User.objects.get()
+        address = made.headers["Location"]
+        shown = root.get(address).json()
+        assert (shown["secret"], shown["collections"]) == (None, [shelf.slug])
+        assert root.patch(address, {"active": False}).json()["active"] is False
+        for wrong, name in (
+            ({"url": "http://127.0.0.1/"}, "url"),
+            ({"events": ["nope"]}, "events"),
+            ({"events": []}, "events"),
+            ({"collections": ["nope"]}, "collections"),
+        ):
+            refused = root.patch(address, wrong)
+            assert (refused.status_code, list(refused.json()["errors"])) == (400, [name])
+        services.delete_collection(shelf, acting_user=None)
+        assert root.get(address).json()["collections"] == []
+        assert root.delete(address).status_code == 204
+
+    def test_one_document_of_a_source_is_deleted(self, root: APIClient, shelf: Collection) -> None:
+        root.put(f"{V1}/sources/wiki/", {"collection": shelf.slug})
+        address = f"{V1}/sources/wiki/documents/?id="
+        for key in ("a", "b"):
+            sent = {"etag": "1", "file": SimpleUploadedFile("a.md", f"# {key}\n".encode())}
+            assert root.put(f"{address}{key}", sent, format="multipart").status_code == 202
+        assert root.delete(f"{address}a").status_code == 204
+        assert root.delete(f"{address}a").status_code == 404
+        rows = root.get(f"{V1}/sources/wiki/documents/").json()["results"]
+        assert [row["id"] for row in rows] == ["b"]
+        assert Document.objects.undeleted().count() == 1

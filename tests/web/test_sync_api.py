@@ -37,7 +37,7 @@ def program(api: APIClient) -> APIClient:
     """The client of a program with the source “wiki” of the shelf."""
     api.force_authenticate(staff("program", *RIGHTS, is_staff=False))
     made = api.put(WIKI, {"collection": "shelf"}, format="json")
-    assert (made.status_code, made.json()["name"]) == (200, "wiki")
+    assert (made.status_code, made.json()["name"]) == (201, "wiki")
     return api
 
 

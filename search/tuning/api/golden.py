@@ -214,6 +214,8 @@ class JudgementListParameters(ListParameters):
         required=False,
         help_text="A golden query's id.",
     )
+    document = DocumentIdField(required=False, help_text="A document's id.")
+    judge = serializers.CharField(source="judge_name", required=False, max_length=150)
 
 
 class JudgementViewSet(ReadViewSet[Judgement]):
