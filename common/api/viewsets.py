@@ -123,18 +123,16 @@ class ApiViewSet(StrictView, GenericViewSet[Row]):
             return super().dispatch(request, *args, **kwargs)
 
     def obeyed_guards(self, method: str) -> set[str]:
-        tagged = (
-            {"If-Match"} if self.detail and isinstance(self, mixins.RetrieveModelMixin) else set()
-        )
-        return super().obeyed_guards(method) | tagged
+        has_tag = self.detail and isinstance(self, mixins.RetrieveModelMixin)
+        return super().obeyed_guards(method) | ({"If-Match"} if has_tag else set())
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if request.method not in SAFE_METHODS and (guard := request.headers.get("If-Match")):
+        if request.method not in SAFE_METHODS and "If-Match" in request.headers:
             rows = type(self.get_object())._base_manager.select_for_update()
             get_object_or_404(rows, pk=self.get_object().pk)
             # A proxy that compresses makes the tag a weak one.
-            tags = {each.removeprefix("W/") for each in parse_etags(guard)}
+            tags = {each.removeprefix("W/") for each in parse_etags(request.headers["If-Match"])}
             if not tags & {"*", self._tag()}:
                 raise PreconditionFailed
 

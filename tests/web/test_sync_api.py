@@ -228,7 +228,7 @@ def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
     assert stranger.get(SOURCES).json()["total"] == 0
     assert keep(stranger, source=other).status_code == 404
     # The name is free for everyone.
-    assert stranger.put(other, {"collection": "shelf"}, format="json").status_code == 200
+    assert stranger.put(other, {"collection": "shelf"}, format="json").status_code == 201
     assert put(stranger, "a", "Another ticket.", source=other).json()["outcome"] == "added"
     assert kept() == ["a", "a"]
 
