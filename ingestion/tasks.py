@@ -9,7 +9,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from common import jobs
-from ingestion import idempotency
+from common.api import idempotency
 from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import note_under_way
 from ingestion.intake import import_runner as runner

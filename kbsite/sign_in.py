@@ -25,7 +25,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
@@ -35,7 +35,7 @@ from common.accounts import claim_refresh, claims, encryption, guard
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
-from common.api.errors import body
+from common.api.errors import Problem
 from common.api.requests import Rank
 from kbsite.serving.refusals import refusal
 
@@ -253,7 +253,7 @@ def _in_words(seconds: int) -> str:
 def _refused(request: HttpRequest, sentence: str, wait: int) -> HttpResponse:
     response: HttpResponse
     if request.path_info.startswith("/api/"):
-        response = JsonResponse(body("throttled", sentence, {"wait_seconds": wait}), status=429)
+        response = Problem("throttled", sentence, 429, wait_seconds=wait)
     else:
         context = {"sentence": sentence}
         response = SimpleTemplateResponse("registration/refused.html", context, status=429)

@@ -13,11 +13,11 @@ from django.core import serializers
 from django.core.exceptions import MiddlewareNotUsed
 from django.db import transaction
 from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from common.api.errors import body
+from common.api.errors import Problem
 from ingestion.exporting.writing import export, exported_documents
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
@@ -155,4 +155,4 @@ def _refusal(request: HttpRequest) -> HttpResponseBase | None:
     if request.method in READING or path == "/" or path in QUESTIONS:
         return None
     message = _("This server is read-only: nothing can be changed here.")
-    return JsonResponse(body("read_only", message), status=403)
+    return Problem("read_only", message, 403)

@@ -81,7 +81,10 @@ def grant_for(value: str, url: str) -> AuthToken:
     resources = [each.rstrip("/") for each in token.get_resources()]
     if not is_resources_subset([url], resources):
         sentence = gettext("The token is for %(names)s. Ask for one with resource=%(url)s.")
-        raise tokens.InvalidToken(sentence % {"names": ", ".join(resources), "url": url})
+        place = urlsplit(url)
+        first = f"/{place.path.split('/')[1]}"
+        wanted = place._replace(path=first if first in RESOURCES else "").geturl()
+        raise tokens.InvalidToken(sentence % {"names": ", ".join(resources), "url": wanted})
     grant.narrowed = frozenset(token.get_scopes())
     return grant
 

@@ -12,8 +12,10 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.contrib.postgres.fields import ArrayField
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 
@@ -164,3 +166,32 @@ def user_or_none(**options: Any) -> models.ForeignKey[User | None, User | None]:
         related_name="+",
         **options,
     )
+
+
+class IdempotencyKey(models.Model):
+    """An idempotency key of a user's request, and the response to repeat.
+
+    Without `answer` it is what a GET of `location` gives.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(
+        max_length=64,
+        help_text=_("A hash of the request: reusing the key for another request is an error."),
+    )
+    status = models.PositiveSmallIntegerField(
+        null=True,
+        help_text=_("HTTP status of the response; empty while the request is being processed."),
+    )
+    answer = models.JSONField(null=True, encoder=DjangoJSONEncoder)
+    location = models.CharField(max_length=500, blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+
+    class Meta:
+        default_permissions = ()
+        db_table = "ingestion_idempotencykey"  # where it was before keys were for all requests
+        constraints = (models.UniqueConstraint("user", "key", name="idempotency_key_once"),)
+
+    def __str__(self) -> str:
+        return self.key

@@ -40,6 +40,8 @@ class MissingScope(PermissionDenied):
             )
             % {"scope": scope}
         )
+        # RFC 6750: an app may ask for the scope.
+        self.auth_header = f'Bearer error="insufficient_scope", scope="{scope}"'
 
 
 HOW_TO_SEND = "Send a token of this site in the header `Authorization: Bearer TOKEN`."
@@ -172,7 +174,7 @@ def needed_scope(view: Any, method: str) -> str:
     names for the action's permission, and by method: reading, or else administering.
     """
     action = getattr(view, "action", ANY_SCOPE)
-    if action is None or method == "OPTIONS":
+    if action is None:
         return ANY_SCOPE  # no action will run
     own = getattr(getattr(view, action, None), "needs_scope", None) if action else None
     declared = getattr(view, "needs_scope", None) if own is None else own
@@ -194,7 +196,7 @@ class ActionPermission(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         if getattr(view, "action", OPEN) is None:
             # No action will run: the answer is 405, unless the view has a handler for the method.
-            return request.method == "OPTIONS" or not hasattr(view, str(request.method).lower())
+            return not hasattr(view, str(request.method).lower())
         permission = needed(view)
         if not permission:
             return permission == OPEN

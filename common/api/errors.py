@@ -1,18 +1,16 @@
-"""The bodies of error responses: a code for programs, a sentence for people, and details."""
+"""Error responses: problem details (RFC 9457) with a code for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.http import Http404
+from django.http import Http404, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.renderers import JSONRenderer
-from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
-
-# --- errors ---
 
 # One text for missing and for hidden rows, so that they cannot be told apart.
 NOT_FOUND = "Not found, or not visible to you."
@@ -25,34 +23,74 @@ class Conflict(exceptions.APIException):
     default_code = "conflict"
 
 
-def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The response body of an error."""
-    return {"code": code, "message": message, "details": dict(details or {})}
+class PreconditionFailed(exceptions.APIException):
+    """The row is another one by now than the client read."""
+
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_code = "precondition_failed"
+    default_detail = "It has changed since you read this ETag. Read it again, and send its new one."
+
+
+PROBLEM = "application/problem+json"
+# What to wait, in seconds, where an error names no time: a guess.
+RETRY_AFTER: dict[int, int] = {status.HTTP_503_SERVICE_UNAVAILABLE: 10}
+
+
+class Problem(JsonResponse):
+    """Problem details: `errors` are messages by field, `members` what else the error has."""
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        status: int,
+        errors: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
+        self.data: dict[str, Any] = {
+            "type": "about:blank",  # what it is says `code`
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": detail,
+            "code": code,
+            "errors": dict(errors or {}),
+            **members,
+            # What programs of 0.2 read.
+            "message": detail,
+            "details": {**(errors or {}), **members},
+        }
+        super().__init__(
+            self.data, json_dumps_params={"ensure_ascii": False}, status=status, headers=headers
+        )
+        self["Content-Type"] = PROBLEM
+        if wait := RETRY_AFTER.get(status):
+            self.setdefault("Retry-After", str(wait))
 
 
 def render_json(request: Any) -> None:
-    """Write the response as JSON, as all errors are: of streams, and of the schema, too."""
+    """Write the response as JSON, whatever the request accepts."""
     request.accepted_renderer = JSONRenderer()
     request.accepted_media_type = JSONRenderer.media_type
 
 
-def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+def error_response(error: Exception, context: Mapping[str, Any]) -> Problem | None:
     """The response for `error`; None for an unexpected error, which becomes a 500."""
-    if request := context.get("request"):
-        render_json(request)
     if isinstance(error, RequestDataTooBig):
         set_rollback()
-        message = "The body is too large. Files go to /api/v1/documents/ as multipart."
-        return Response(body("body_too_large", message), status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
+        text = "The body is too large. Files go to /api/v1/documents/ as multipart."
+        return Problem("body_too_large", text, 413)
     if isinstance(error, SuspiciousOperation):
         set_rollback()
-        message = "The request is malformed: too many fields or files."
-        return Response(body("bad_request", message), status.HTTP_400_BAD_REQUEST)
+        text = "The request is malformed: too many fields or files."
+        return Problem("bad_request", text, 400)
     response = exception_handler(error, dict(context))
-    if response is not None:
-        response.data = body_of(error)
-        response.data["message"] += _hint(error, context.get("view"))
-    return response
+    if response is None:
+        return None
+    headers = {
+        name: response[name] for name in ("WWW-Authenticate", "Retry-After") if name in response
+    }
+    return _problem(error, response.status_code, headers, _hint(error, context.get("view")))
 
 
 def _hint(error: Exception, view: Any) -> str:
@@ -70,25 +108,28 @@ def _hint(error: Exception, view: Any) -> str:
     return ""
 
 
-def body_of(error: Exception) -> dict[str, Any]:
-    """The response body for an exception of Django or Django REST framework."""
+def _problem(error: Exception, status: int, headers: Mapping[str, str], hint: str) -> Problem:
+    """The response for an exception of Django or Django REST framework."""
     match error:
         case Http404() | exceptions.NotFound():
-            return body("not_found", NOT_FOUND)
+            return Problem("not_found", NOT_FOUND, status)
         case exceptions.ValidationError():
             fields = _fields(error.detail)
-            return body("invalid", _first_sentence(fields), fields)
+            return Problem("invalid", _first_sentence(fields), status, fields)
         case exceptions.Throttled():
             seconds = getattr(error, "wait", None)  # already whole, rounded up
-            message = "Too many requests." + (f" Try again in {seconds} s." if seconds else "")
-            return body("throttled", message, {"wait_seconds": seconds} if seconds else {})
+            text = "Too many requests." + (f" Try again in {seconds} s." if seconds else "")
+            members = {"wait_seconds": seconds} if seconds else {}
+            return Problem("throttled", text, status, headers=headers, **members)
         case exceptions.NotAuthenticated():
-            message = "Sign in, or send a token in the header `Authorization: Bearer ...`."
-            return body("not_authenticated", message)
+            text = "Sign in, or send a token in the header `Authorization: Bearer ...`."
+            return Problem("not_authenticated", text, status, headers=headers)
         case exceptions.APIException():
-            return body(_code(error), _sentence(str(error.detail)))
+            return Problem(
+                _code(error), _sentence(str(error.detail)) + hint, status, headers=headers
+            )
         case _:  # Django's PermissionDenied: DRF's handler handles no other
-            return body("permission_denied", "You do not have permission to do this.")
+            return Problem("permission_denied", "You do not have permission to do this.", status)
 
 
 def _code(error: exceptions.APIException) -> str:

@@ -44,12 +44,12 @@ def read_query(request: Request, form: type[Form], **options: Any) -> Form:
     """The validated query parameters. Raises ValidationError."""
     parameters = form(data=request.query_params, **options)
     parameters.__dict__["noun"] = "parameter"  # in errors, see Strict
-    return _checked(parameters)
+    return checked(request, parameters)
 
 
 def read_body(request: Request, form: type[Form], **options: Any) -> Form:
     """The validated fields of the body. Raises ValidationError."""
-    return _checked(form(data=request.data, **options))
+    return checked(request, form(data=request.data, **options))
 
 
 def actor(request: Request | HttpRequest) -> User:
@@ -58,12 +58,17 @@ def actor(request: Request | HttpRequest) -> User:
 
 
 def location(request: Request, name: str, *keys: object) -> dict[str, str]:
-    """The Location header with the URL of a row, in the current view's namespace."""
+    """The Location header with the absolute URL of a row, in the current view's namespace."""
     match = request.resolver_match
     namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
-    return {"Location": reverse(f"{namespace}{name}", args=keys)}
+    return {"Location": request.build_absolute_uri(reverse(f"{namespace}{name}", args=keys))}
 
 
-def _checked(form: Form) -> Form:
-    form.is_valid(raise_exception=True)
+def checked(request: Request, form: Form) -> Form:
+    """The form of the request, valid. Raises ValidationError."""
+    try:
+        form.is_valid(raise_exception=True)
+    finally:
+        if getattr(form, "has_old_names", False):
+            request.has_old_names = True  # type: ignore[attr-defined]
     return form

@@ -7,21 +7,35 @@ from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.permissions import SAFE_METHODS, AllowAny
 
 from common.api.access import OPEN, needed
+from common.api.errors import PROBLEM
+from common.api.idempotency import HEADER
 from common.api.serializers import Parameters, Strict
 from common.api.views import StrictView, parameters_of
 
+_TEXT = {"type": "string"}
+_OBJECT = {"type": "object", "additionalProperties": True}
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "description": "An error: a code for programs, a sentence for people, details by field.",
-    "required": ["code", "message", "details"],
+    "description": "Problem details (RFC 9457): a code for programs, a sentence for people, and "
+    "messages by field. `message` and `details` are their names of 0.2, until 0.4.",
+    "required": ["type", "title", "status", "detail", "code", "errors"],
     "properties": {
-        "code": {"type": "string"},
-        "message": {"type": "string"},
-        "details": {"type": "object", "additionalProperties": True},
+        **dict.fromkeys(("type", "title", "detail", "code", "message"), _TEXT),
+        "status": {"type": "integer"},
+        **dict.fromkeys(("errors", "details"), _OBJECT),
     },
+    "additionalProperties": True,
+}
+# The headers by which a client guards a change.
+GUARDS = {
+    HEADER: "A word of your choice. The same request with the same key within 24 hours gets the "
+    "first answer and creates nothing; another request with it is refused (422).",
+    "If-Match": "The ETag of the row as you read it: if it has changed since, nothing is done "
+    "(412).",
 }
 
 # What each error status of an operation means.
@@ -32,6 +46,7 @@ ERRORS = {
     404: "Not found, or the user may not see it.",
     405: "The row does not take this method.",
     409: "The row's state does not allow this.",
+    412: "The row has changed since its ETag was read.",
     413: "The body or its file is too large.",
     415: "The body has a media type that is not read here.",
     422: "The Idempotency-Key was sent with another request.",
@@ -68,9 +83,16 @@ class Schema(AutoSchema):
         )
 
     def get_override_parameters(self) -> list[Any]:
-        is_strict = isinstance(self.view, StrictView)
-        form = parameters_of(self.view, self.method) if is_strict else Parameters
-        return [] if form is Parameters else [form]
+        if not isinstance(self.view, StrictView):
+            return []
+        form = parameters_of(self.view, self.method)
+        obeyed = self.view.obeyed_guards(self.method)
+        guards = [
+            OpenApiParameter(name, str, OpenApiParameter.HEADER, description=text)
+            for name, text in GUARDS.items()
+            if name in obeyed and self.method not in SAFE_METHODS
+        ]
+        return guards if form is Parameters else [form, *guards]
 
     def get_auth(self) -> list[dict[str, Any]]:
         auths: list[dict[str, Any]] = super().get_auth()
@@ -85,8 +107,10 @@ class Schema(AutoSchema):
             parameters = operation.get("parameters", ())
             if any(each["in"] == "query" for each in parameters):
                 errors.add(400)
-            if any(each["name"] == "Idempotency-Key" for each in parameters):
-                errors |= {422, 507}
+            names = {each["name"] for each in parameters}
+            errors |= ({422} if HEADER in names else set()) | (
+                {412} if "If-Match" in names else set()
+            )
             for status in sorted(errors):
                 operation["responses"].setdefault(str(status), error_response(status))
         return operation
@@ -143,7 +167,7 @@ class Schema(AutoSchema):
 def error_response(status: int) -> dict[str, Any]:
     """The schema of an error response."""
     content = {"schema": {"$ref": "#/components/schemas/Error"}}
-    return {"description": ERRORS[status], "content": {"application/json": content}}
+    return {"description": ERRORS[status], "content": {PROBLEM: content}}
 
 
 def add_error_component(

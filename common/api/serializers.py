@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -49,15 +49,32 @@ class Strict:
     """A serializer mixin: an unknown name, or one given twice, is an error in query and body."""
 
     noun: str = "field"
+    old_names: ClassVar[Mapping[str, str]] = {}
+    """The names of 0.2 with those in their place, accepted until 0.4."""
+    has_old_names = False  # whether the request has one
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
+            data = self._renamed(data)
             fields: Mapping[str, Any] = self.fields  # type: ignore[attr-defined]
             writable = {name: each for name, each in fields.items() if not each.read_only}
             if isinstance(data, QueryDict):
                 data = _values(data, writable)
             refuse_unknown(data, writable, self.noun)
         return super().to_internal_value(data)  # type: ignore[misc]
+
+    def _renamed(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The data under their present names. Raises ValidationError for one under both."""
+        for old in self.old_names.keys() & data.keys():
+            self.has_old_names, name = True, self.old_names[old]
+            if name in data:
+                raise ValidationError({old: [f"It is `{name}` now, which you gave as well."]})
+            data = data.copy() if isinstance(data, QueryDict) else dict(data)
+            if isinstance(data, QueryDict):
+                data.setlist(name, data.pop(old))
+            else:
+                data[name] = data.pop(old)
+        return data
 
 
 def _values(form: QueryDict, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +212,10 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
             row.validate_unique()
             row.validate_constraints()
         except DjangoValidationError as error:
-            raise serializers.ValidationError(_by_field(error, self.fields)) from error
+            names = {
+                str(each.source): name for name, each in self.fields.items() if not each.read_only
+            }
+            raise serializers.ValidationError(_by_field(error, names)) from error
         self.row = row
         return attrs
 
@@ -203,11 +223,11 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
         """Set values derived from the given fields, before the model validates the row."""
 
 
-def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, list[str]]:
+def _by_field(error: DjangoValidationError, names: Mapping[str, str]) -> dict[str, list[str]]:
     """The messages by field; general ones and those of hidden fields as non_field_errors."""
     by_field: dict[str, list[str]] = {}
     for name, messages in error.message_dict.items():
-        by_field.setdefault(name if name in known else "non_field_errors", []).extend(messages)
+        by_field.setdefault(names.get(name, "non_field_errors"), []).extend(messages)
     return by_field
 
 

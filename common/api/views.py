@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.api import idempotency
 from common.api.requests import read_query
 from common.api.serializers import Parameters
 
@@ -20,6 +24,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 _WITH_BODY = frozenset({"create", "update", "partial_update", "post", "put", "patch"})
 # What clients send where there is nothing to send.
 _EMPTY = (b"", b"{}")
+# RFC 9745: since when names and addresses of 0.2 are deprecated, 28 November 2026.
+DEPRECATED = "@1795824000"
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
@@ -33,11 +39,17 @@ def reads(parameters: type[Parameters]) -> Callable[[Handler], Handler]:
     return declare
 
 
+def old(handler: Handler) -> Handler:
+    """Declare an action of 0.2 that another one replaces; it answers until 0.4."""
+    handler.is_old = True  # type: ignore[attr-defined]
+    return extend_schema(deprecated=True)(handler)
+
+
 def parameters_of(view: Any, method: str) -> type[Parameters]:
     """The form of the parameters that the view's action reads: its own, or that of a list."""
     declared = getattr(_handler(view, method), "parameters", None)
     is_list = getattr(view, "action", "") == "list"
-    return declared or (view.list_parameters if is_list else Parameters)
+    return declared or (view.list_form() if is_list else Parameters)
 
 
 def _handler(view: Any, method: str) -> Any:
@@ -55,12 +67,31 @@ class StrictView(APIView):
     parameters: Any
     body: ClassVar[Any] = None
     """The serializer of the body of an extra action; None: it reads none."""
-    guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", "Idempotency-Key")
+    guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", idempotency.HEADER)
     """Headers by which a client guards a change: one that is not obeyed is refused."""
+    is_repeatable: ClassVar[bool] = True
+    """Whether a POST may have an Idempotency-Key: not if it makes nothing, or a secret."""
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        handler = _handler(self, str(request.method))
+        if getattr(request, "has_old_names", False) or getattr(handler, "is_old", False):
+            response["Deprecation"] = DEPRECATED
+        return response
+
+    def obeyed_guards(self, method: str) -> set[str]:
+        """The guards that the present action obeys."""
+        return {idempotency.HEADER} if method == "POST" and self.is_repeatable else set()
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        """Say which methods there are, in the header Allow, to everybody."""
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
         method = str(request.method)
+        if method == "OPTIONS":
+            return
+        super().initial(request, *args, **kwargs)
         handler = _handler(self, method)
         if handler is None:
             return
@@ -70,14 +101,18 @@ class StrictView(APIView):
         if method in ("GET", "HEAD", "DELETE") or not self._reads_body(method):
             _refuse_body(request)
         if method not in SAFE_METHODS:
-            self._refuse_guards(request, handler)
+            self._obey_guards(request, method)
 
-    def _refuse_guards(self, request: Request, handler: Any) -> None:
-        obeyed = getattr(handler, "guards", ())
-        names = [name for name in self.guards if name in request.headers and name not in obeyed]
-        if names:
+    def _obey_guards(self, request: Request, method: str) -> None:
+        obeyed = self.obeyed_guards(method)
+        if not request.user.is_authenticated:
+            obeyed -= {idempotency.HEADER}  # a visitor has no keys
+        names = {name for name in self.guards if name in request.headers}
+        if names - obeyed:
             text = "This header is not obeyed at this address. Leave it out."
-            raise ValidationError({name: [text] for name in names})
+            raise ValidationError({name: [text] for name in names - obeyed})
+        if idempotency.HEADER in names:
+            self.__dict__["post"] = idempotency.keyed(_handler(self, method))
 
     def _reads_body(self, method: str) -> bool:
         return (getattr(self, "action", None) or method.lower()) in _WITH_BODY or bool(self.body)

@@ -1,19 +1,30 @@
-"""The base of every view set: pages, filters as a serializer, declared permissions."""
+"""The base of every view set: filters as a serializer, declared permissions, ETags."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
 from typing import Any, ClassVar, TypeVar
 
+from django.db import models, transaction
+from django.http import Http404
+from django.utils.cache import get_conditional_response
+from django.utils.http import parse_etags
 from rest_framework import mixins, serializers, status
 from rest_framework.generics import get_object_or_404
-from rest_framework.pagination import PageNumberPagination
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from common.api.access import ActionPermission
-from common.api.serializers import Parameters
+from common.api.errors import PreconditionFailed
+from common.api.pages import PageParameters, Pages
+from common.api.requests import checked, location
+from common.api.serializers import ChoiceField
 from common.api.views import StrictView
 
 MAX_VALUES = 50
@@ -23,21 +34,6 @@ def repeatable(child: serializers.Field[Any, Any, Any, Any], about: str, **optio
     """A parameter that may be repeated."""
     options = {"required": False, "max_length": MAX_VALUES, "help_text": about, **options}
     return serializers.ListField(child=child, **options)
-
-
-DEFAULT_PAGE_SIZE = 20
-MAX_PAGE_SIZE = 100
-# The offset must fit a bigint.
-MAX_PAGE = 1_000_000
-
-
-class PageParameters(Parameters):
-    """The page of a list, counted from 1. A page beyond the last is empty."""
-
-    page = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, default=1)
-    page_size = serializers.IntegerField(
-        min_value=1, max_value=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
-    )
 
 
 class ListParameters(PageParameters):
@@ -60,54 +56,46 @@ class ListParameters(PageParameters):
         """The rows that fit the parameters."""
         for name, field in self.fields.items():
             value = self.validated_data.get(field.source)
-            if value is not None and name not in ("page", "page_size"):
+            if value is not None and name not in PageParameters._declared_fields:
                 method = getattr(self, f"filter_{name}", None)
                 rows = method(rows, value) if method else rows.filter(**{str(field.source): value})
         return rows
 
+    def filter_ordering(self, rows: Any, value: str) -> Any:
+        """The rows, sorted; rows of one value have an order, too."""
+        return rows.order_by(value, "-pk" if value[0] == "-" else "pk")
 
-class Pages(PageNumberPagination):
-    """Pages with their number and the total. Two queries: the count and the page."""
 
-    total = 0
-    number = 1
-    page_size = DEFAULT_PAGE_SIZE
+# Columns that lists of most kinds of rows have.
+_SORTED = ("created", "updated", "at", "title", "name")
+_SINCE = {"created": "created_after", "at": "created_after", "updated": "updated_after"}
 
-    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        parameters = view.parameters.validated_data
-        self.number, self.page_size = parameters["page"], parameters["page_size"]
-        self.total = queryset.count()
-        first = (self.number - 1) * self.page_size
-        return list(queryset[first : first + self.page_size])
 
-    def get_paginated_response(self, data: Any) -> Response:
-        return Response(
-            {
-                "total": self.total,
-                "page": self.number,
-                "pages": max(1, -(-self.total // self.page_size)),
-                "page_size": self.page_size,
-                "results": data,
-            }
+@cache
+def _of_columns(form: type[ListParameters], model: type[models.Model]) -> type[ListParameters]:
+    """The parameters of a list with those that follow from the columns of its model."""
+    columns = {field.name for field in model._meta.concrete_fields}
+    names = [name for name in _SORTED if name in columns]
+    choices = [sign + name for name in names for sign in ("", "-")]
+    about = "The column to sort by; with a hyphen, the largest or latest first."
+    fields: dict[str, Any] = {
+        _SINCE[name]: serializers.DateTimeField(
+            source=f"{name}__gte", required=False, help_text="Only rows of this time or later."
         )
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """None: they are those of the view's ListParameters."""
-        return []
-
-    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        number = {"type": "integer", "minimum": 1}
-        properties = {
-            "total": {"type": "integer", "minimum": 0, "description": "Items on all pages."},
-            "page": number,
-            "pages": number,
-            "page_size": number,
-            "results": schema,
-        }
-        return {"type": "object", "required": list(properties), "properties": properties}
+        for name in names
+        if name in _SINCE
+    }
+    if names:
+        fields["ordering"] = ChoiceField(choices, required=False, help_text=about)
+    return type(form.__name__, (form,), {"__doc__": form.__doc__, **fields})
 
 
 Row = TypeVar("Row", bound="Any")
+
+
+def _hashed(data: Any) -> str:
+    """The ETag of a response's data."""
+    return f'"{sha256(JSONRenderer().render(data)).hexdigest()[:32]}"'
 
 
 class ApiViewSet(StrictView, GenericViewSet[Row]):
@@ -121,6 +109,52 @@ class ApiViewSet(StrictView, GenericViewSet[Row]):
     open_to_read: ClassVar[bool] = False
     error_statuses: tuple[int, ...] = ()
     """Error statuses for the schema, besides those of the method and the permission."""
+
+    @classmethod
+    def list_form(cls) -> type[ListParameters]:
+        """The form of the list's parameters."""
+        model: Any = getattr(cls.queryset, "model", None)
+        return _of_columns(cls.list_parameters, model)
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if "If-Match" not in request.headers or request.method in SAFE_METHODS:
+            return super().dispatch(request, *args, **kwargs)
+        with transaction.atomic():  # which holds the lock on the row that was compared
+            return super().dispatch(request, *args, **kwargs)
+
+    def obeyed_guards(self, method: str) -> set[str]:
+        has_tag = self.detail and isinstance(self, mixins.RetrieveModelMixin)
+        return super().obeyed_guards(method) | ({"If-Match"} if has_tag else set())
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method not in SAFE_METHODS and "If-Match" in request.headers:
+            rows = type(self.get_object())._base_manager.select_for_update()
+            get_object_or_404(rows, pk=self.get_object().pk)
+            # A proxy that compresses makes the tag a weak one.
+            tags = {each.removeprefix("W/") for each in parse_etags(request.headers["If-Match"])}
+            if not tags & {"*", self._tag()}:
+                raise PreconditionFailed
+
+    def _tag(self) -> str:
+        """The ETag of the row of the address: that of what `retrieve` shows."""
+        row, action = self.get_object(), self.action
+        self.action = "retrieve"
+        data = self.get_serializer(row).data
+        self.action = action
+        return _hashed(data)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if response.status_code != status.HTTP_200_OK:
+            return response
+        if self.action == "retrieve":
+            response["ETag"] = tag = _hashed(response.data)
+            return get_conditional_response(request._request, etag=tag, response=response)
+        if self.action in ("update", "partial_update") and "If-Match" in request.headers:
+            with suppress(Http404):  # it may have another address now
+                response["ETag"] = self._tag()
+        return response
 
     def get_queryset(self) -> Any:
         """The view's rows; if their model restricts readers, only those that the user may read."""
@@ -148,10 +182,19 @@ class ApiViewSet(StrictView, GenericViewSet[Row]):
         headers: dict[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """The response with a row, rendered by the view's serializer with `context`."""
+        """The response with a row, rendered by the view's serializer with `context`.
+
+        The header Location is that of what was made, or of what the request waits for.
+        """
         serializer: Any = self.get_serializer(row)
         serializer.context.update(context)
+        if code != status.HTTP_200_OK and headers is None:
+            headers = location(self.request, f"{self.basename}-detail", self.key_of(row))
         return Response(serializer.data, code, headers=headers)
+
+    def key_of(self, row: Row) -> object:
+        """What names the row in its address."""
+        return getattr(row, self.lookup_field)
 
 
 class ReadViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiViewSet[Row]):
@@ -185,9 +228,7 @@ class EditableViewSet(ReadViewSet[Row]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _checked(self, *args: Any, **kwargs: Any) -> Any:
-        form = self.get_serializer(*args, **kwargs)
-        form.is_valid(raise_exception=True)
-        return form
+        return checked(self.request, self.get_serializer(*args, **kwargs))
 
     def _saved(self, form: Any, code: int) -> Response:
         warnings = list(self.save(form))

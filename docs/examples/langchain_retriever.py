@@ -30,7 +30,7 @@ class SteelyardRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        asked: dict[str, Any] = {"q": query, "page_size": self.k, "group": self.group}
+        asked: dict[str, Any] = {"query": query, "page_size": self.k, "group": self.group}
         if self.collections:
             asked["collection"] = self.collections
         request = Request(

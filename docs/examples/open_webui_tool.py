@@ -47,7 +47,7 @@ class Tools:
         return "\n\n".join(passages) or "Nothing was found."
 
     def _search(self, query: str) -> list[dict[str, Any]]:
-        asked = {"q": query, "page_size": self.valves.passages}
+        asked = {"query": query, "page_size": self.valves.passages}
         address = f"{self.valves.site.rstrip('/')}/api/v1/search/"
         request = Request(address, json.dumps(asked).encode(), method="POST")
         request.add_header("Content-Type", "application/json")

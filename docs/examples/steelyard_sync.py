@@ -28,9 +28,9 @@ class SyncError(Exception):
     def __init__(self, error: HTTPError) -> None:
         with error:
             text = error.read().decode(errors="replace")
-        said = json.loads(text) if text.startswith("{") else {"code": "", "message": text[:200]}
+        said = json.loads(text) if text.startswith("{") else {"code": "", "detail": text[:200]}
         self.status, self.code = error.code, str(said["code"])
-        super().__init__(f"{said['message']} ({self.status} {self.code})")
+        super().__init__(f"{said['detail']} ({self.status} {self.code})")
 
 
 class File(NamedTuple):

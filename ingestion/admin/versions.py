@@ -9,7 +9,8 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -98,8 +99,8 @@ class VersionPages(OwnPages[Document]):
         return self.back_to(pk)
 
     @own_page("<int:pk>/versions/<int:number>/file/")
-    def version_file_view(self, request: HttpRequest, pk: int, number: int) -> FileResponse:
-        return download(self._version(request, pk, number), request.user)
+    def version_file_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponseBase:
+        return download(self._version(request, pk, number), request.user, request.headers)
 
     @own_page("<int:pk>/versions/<int:number>/make-current/", posts=True)
     def make_current_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:

@@ -18,14 +18,17 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body
-from common.api.views import AnyNegotiation
-from common.api.viewsets import ApiViewSet, EditableViewSet
+from common.api.serializers import BooleanField
+from common.api.views import AnyNegotiation, reads
+from common.api.viewsets import ApiViewSet, EditableViewSet, ListParameters
 from ingestion import collections, services
 from ingestion.api.serializers import (
+    BinParameters,
     ChunkEditSerializer,
     ChunkSerializer,
     CollectionSerializer,
     WishSerializer,
+    is_for_bin,
     sees_groups,
 )
 from ingestion.exporting import writing
@@ -36,10 +39,27 @@ from ingestion.models.documents import open_to
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
 
 
+CHANGE = "ingestion.change_collection"
+
+
+class CollectionListParameters(ListParameters):
+    """Filters of the list of collections."""
+
+    deleted = BooleanField(
+        required=False,
+        help_text="Only collections in the bin; for users who may change collections.",
+    )
+
+    def filter_deleted(self, rows: QuerySet[Collection], value: bool) -> QuerySet[Collection]:
+        """The view chose the rows already."""
+        return rows
+
+
 class CollectionViewSet(EditableViewSet[Collection]):
     """The collections that the user may read."""
 
     serializer_class = CollectionSerializer
+    list_parameters = CollectionListParameters
     open_to_read = True
     lookup_field = "slug"
     lookup_value_converter = "slug"
@@ -47,13 +67,41 @@ class CollectionViewSet(EditableViewSet[Collection]):
 
     def get_queryset(self) -> QuerySet[Collection]:
         readable = Q(documents__deleted_at=None) & open_to(self.request.user, "documents__")
-        rows = Collection.objects.visible_to(self.request.user).annotate(
+        rows = Collection.objects.visible_to(self.request.user)
+        if is_for_bin(self):
+            if not self.request.user.has_perm(CHANGE):
+                raise PermissionDenied
+            rows = Collection.objects.exclude(deleted_at=None).open_to(self.request.user)
+        rows = rows.annotate(
             document_count=Count("documents__pk", filter=readable),
             searchable_count=Count("documents__pk", readable & Q(documents__current__isnull=False)),
         )
         return rows.prefetch_related(*self._related()).order_by(
             "name"
         )  # a grouped query drops the model's own order
+
+    def get_object(self) -> Collection:
+        """The collection of the address; of several in the bin, the one that came there last."""
+        row = self.get_queryset().filter(slug=self.kwargs["slug"]).order_by("-deleted_at").first()
+        if row is None:
+            raise Http404
+        return row
+
+    @reads(BinParameters)
+    def retrieve(self, *args: Any, **kwargs: Any) -> Response:
+        """Show a collection."""
+        return super().retrieve(*args, **kwargs)
+
+    @action(detail=True, methods=["post"])
+    @requires(CHANGE)
+    def restore(self, request: Request, slug: str) -> Response:
+        """Restore a deleted collection with its documents.
+
+        409 if another collection has its name or slug now.
+        """
+        services.restore_collection(self.get_object(), acting_user=actor(request))
+        self.action = "restored"
+        return self.respond(self.get_object())
 
     def _related(self) -> tuple[str, ...]:
         return ("groups",) if sees_groups(self.request) else ()
@@ -78,7 +126,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
     def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Delete a collection.
 
-        Puts it in the bin with all its documents; an administrator can restore it until the grace
+        Puts it in the bin with all its documents; `restore/` takes it out again until the grace
         period (DELETION_GRACE_DAYS) is over. Where it holds documents, deleting them must be
         permitted, too.
         """
@@ -86,7 +134,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True, content_negotiation_class=AnyNegotiation)
-    @requires("ingestion.change_collection")
+    @requires(CHANGE)
     def export(self, request: Request, slug: str) -> StreamingHttpResponse:
         """Export a collection as a ZIP archive.
 
@@ -114,7 +162,7 @@ class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):
         return chunks.select_related("edit").defer("lexemes", "terms")
 
 
-class PassageViewSet(_OfDocument):
+class PassageViewSet(mixins.RetrieveModelMixin, _OfDocument):
     """The passages of the searchable version, in order, including disabled ones."""
 
     serializer_class = ChunkSerializer
@@ -159,7 +207,7 @@ class PassageViewSet(_OfDocument):
         services.edit_chunk(passage, wish, acting_user=actor(self.request))
 
 
-class EditViewSet(_OfDocument):
+class EditViewSet(mixins.RetrieveModelMixin, _OfDocument):
     """The hand edits of a document, including those without a matching passage."""
 
     serializer_class = ChunkEditSerializer

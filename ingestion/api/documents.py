@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
-from django.http import FileResponse
+from django.http import Http404
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
@@ -21,10 +23,11 @@ from common.api.access import OPEN, requires
 from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
 from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser
-from common.api.views import AnyNegotiation
+from common.api.views import AnyNegotiation, old, reads
 from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
 from ingestion import services
 from ingestion.api.serializers import (
+    BinParameters,
     CollectionField,
     DocumentChangeSerializer,
     DocumentDetailSerializer,
@@ -33,13 +36,13 @@ from ingestion.api.serializers import (
     FileUploadSerializer,
     ReceiptSerializer,
     VersionSerializer,
+    is_for_bin,
     named_readers,
 )
 from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged
 from ingestion.files.storage import download
-from ingestion.idempotency import keyed, once
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 
@@ -59,6 +62,8 @@ class UploadParser(MultiPartParser):
 class DocumentListParameters(ListParameters):
     """Filters of the list of documents."""
 
+    old_names = MappingProxyType({"q": "query"})
+
     collection = repeatable(
         CollectionField(), "Collection slugs; may be repeated.", source="collection__in"
     )
@@ -67,10 +72,21 @@ class DocumentListParameters(ListParameters):
         "States of the newest version; may be repeated.",
         source="latest__state__in",
     )
+    id = repeatable(serializers.UUIDField(), "Ids; may be repeated.", source="public_id__in")
+    checksum = repeatable(
+        serializers.CharField(max_length=64),
+        "SHA-256 of the newest files; may be repeated.",
+        source="content_hash__in",
+    )
+    file_name = repeatable(
+        serializers.CharField(max_length=255),
+        "Names of the newest files; may be repeated.",
+        source="latest__file_name__in",
+    )
     deleted = BooleanField(
         required=False, help_text="Only documents in the bin; for users who may change documents."
     )
-    q = serializers.CharField(
+    query = serializers.CharField(
         required=False,
         max_length=200,
         help_text="Words within the title or the file name, without regard to case.",
@@ -86,7 +102,7 @@ class DocumentListParameters(ListParameters):
         "first; false: of which all is.",
     )
 
-    def filter_q(self, rows: DocumentQuerySet, value: str) -> DocumentQuerySet:
+    def filter_query(self, rows: DocumentQuerySet, value: str) -> DocumentQuerySet:
         """The documents with these words in their title or their newest file's name."""
         return rows.named(value)
 
@@ -120,12 +136,16 @@ class DocumentViewSet(ReadViewSet[Document]):
     def _in_question(self) -> DocumentQuerySet:
         """The documents that the action applies to; for some actions, those in the bin."""
         user = self.request.user
-        wants_deleted = self.action == "list" and self.parameters.validated_data.get("deleted")
-        if self.action == "restore" or wants_deleted:
+        if is_for_bin(self):
             if not user.has_perm(CHANGE):
                 raise PermissionDenied
             return Document.objects.in_bin_of(user)
         return Document.objects.visible_to(user)
+
+    @reads(BinParameters)
+    def retrieve(self, *args: Any, **kwargs: Any) -> Response:
+        """Show a document."""
+        return super().retrieve(*args, **kwargs)
 
     def get_parsers(self) -> Any:
         """JSON for changes, forms for uploads: no action is known yet when a body is read."""
@@ -135,7 +155,6 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
-    @keyed
     @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
     def create(self, request: Request) -> Response:
         """Upload a document.
@@ -149,24 +168,20 @@ class DocumentViewSet(ReadViewSet[Document]):
         stated = {name: data[name] for name in (*FIELDS, "supersedes") if name in data}
 
         check_superseded(None, data.get("supersedes", ()))
-
-        def receive() -> Response:
-            receipt = services.receive(
-                data["collection"],
-                data["file"],
-                file_name=data["file"].name,
-                title=data.get("title", ""),
-                language=data.get("language", ""),
-                metadata=data.get("metadata"),
-                readers=named_readers(data),
-                stated=values_of({name: data.get(name) for name in FIELDS}),  # overrides the file
-                acting_user=actor(request),
-            )
-            if stated and not receipt.duplicate:
-                declare(receipt.document, acting_user=actor(request), **stated)
-            return received(self, receipt)
-
-        return once(request, receive)
+        receipt = services.receive(
+            data["collection"],
+            data["file"],
+            file_name=data["file"].name,
+            title=data.get("title", ""),
+            language=data.get("language", ""),
+            metadata=data.get("metadata"),
+            readers=named_readers(data),
+            stated=values_of({name: data.get(name) for name in FIELDS}),  # overrides the file
+            acting_user=actor(request),
+        )
+        if stated and not receipt.duplicate:
+            declare(receipt.document, acting_user=actor(request), **stated)
+        return received(self, receipt)
 
     @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
     @transaction.atomic  # what is refused in part changes nothing
@@ -209,14 +224,15 @@ class DocumentViewSet(ReadViewSet[Document]):
     def reprocess(self, request: Request, public_id: str) -> Response:
         """Process a document again.
 
-        Parses, chunks and embeds its file again, as its next version.
+        Parses, chunks and embeds its file again, as its next version, or the version that failed.
         """
-        document = self.get_object()
-        queued = services.reprocess([document], acting_user=actor(request))
-        if not queued:
+        documents, user = [self.get_object()], actor(request)
+        queued = services.retry(documents, acting_user=user)
+        if not queued and not services.reprocess(documents, acting_user=user):
             raise Conflict("The document is still being processed. Wait until it is done.")
         return self._accepted()
 
+    @old
     @extend_schema(responses={202: DocumentSerializer})
     @action(detail=True, methods=["post"])
     @requires(CHANGE)
@@ -248,10 +264,22 @@ class DocumentViewSet(ReadViewSet[Document]):
         self.action = "restored"
         return self.respond(self.get_object())
 
-    def _accepted(self) -> Response:
+    @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
+    @action(detail=True, content_negotiation_class=AnyNegotiation)
+    @requires(OPEN)
+    def original(self, request: Request, public_id: str) -> HttpResponseBase:
+        """Download a document's file.
+
+        That of the version that is searched, or else of the newest. Obeys the header `Range`.
+        """
         document = self.get_object()
-        headers = location(self.request, "document-detail", document.public_id)
-        return self.respond(document, status.HTTP_202_ACCEPTED, headers)
+        version = document.current or document.latest
+        if version is None:
+            raise Http404
+        return download(version, request.user, request.headers)
+
+    def _accepted(self) -> Response:
+        return self.respond(self.get_object(), status.HTTP_202_ACCEPTED)
 
 
 class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
@@ -279,7 +307,6 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         return super().list(request, *args, **kwargs)
 
-    @keyed
     @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
@@ -291,28 +318,24 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
         data = read_body(request, FileUploadSerializer).validated_data
-
-        def replace() -> Response:
-            receipt = services.replace(
-                document,
-                data["file"],
-                file_name=data["file"].name,
-                metadata=data.get("metadata"),
-                readers=named_readers(data),
-                acting_user=actor(request),
-            )
-            return received(self, receipt)
-
-        return once(request, replace)
+        receipt = services.replace(
+            document,
+            data["file"],
+            file_name=data["file"].name,
+            metadata=data.get("metadata"),
+            readers=named_readers(data),
+            acting_user=actor(request),
+        )
+        return received(self, receipt)
 
     @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
     @action(detail=True, content_negotiation_class=AnyNegotiation)
-    def original(self, request: Request, public_id: str, number: int) -> FileResponse:
+    def original(self, request: Request, public_id: str, number: int) -> HttpResponseBase:
         """Download a version's file.
 
         404 where it is no longer stored (VERSIONS_KEPT).
         """
-        return download(self.get_object(), request.user)
+        return download(self.get_object(), request.user, request.headers)
 
     @extend_schema(responses={202: OpenApiResponse(VersionSerializer, "The new version, queued.")})
     @action(detail=True, methods=["post"], url_path="make-current")

@@ -12,10 +12,11 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.accounts.models import User
 from common.api.errors import Conflict
-from common.api.requests import actor, location, read_body
+from common.api.requests import actor, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
-from common.api.views import reads
+from common.api.views import old, reads
 from common.api.viewsets import ListParameters, ReadViewSet, repeatable
 from ingestion.api.serializers import (
     CollectionField,
@@ -25,7 +26,6 @@ from ingestion.api.serializers import (
     named_readers,
     shown_readers,
 )
-from ingestion.idempotency import keyed, once
 from ingestion.intake import imports as importing
 from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
@@ -141,6 +141,13 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
             raise serializers.ValidationError(
                 {"kind": ["Required with `origin`, and only allowed with it."]}
             )
+        follows = {Kind.SITE: ("depth", "max_pages"), Kind.SITEMAP: ("max_pages",)}
+        read = follows.get(attrs.get("kind", ""), ())
+        if unread := [
+            name for name in ("depth", "max_pages") if name in attrs and name not in read
+        ]:
+            text = "Imports of this kind have no such limit. Leave it out."
+            raise serializers.ValidationError({key: [text] for key in unread})
         return attrs
 
 
@@ -207,7 +214,6 @@ class ImportViewSet(ReadViewSet[Import]):
         items = items.filter(open_to(request.user, "document__"))
         return self.respond_list(items.defer("document__title_terms"))
 
-    @keyed
     @extend_schema(
         request=ImportRequestSerializer,
         responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
@@ -226,22 +232,18 @@ class ImportViewSet(ReadViewSet[Import]):
         file = data.get("archive") or data.get("manifest")
         kind = data.get("kind") or (Kind.ARCHIVE if "archive" in data else Kind.MANIFEST)
         names = ("depth", "max_pages")
-
-        def start() -> Response:
-            of = importing.start(
-                data["collection"],
-                Kind(kind),
-                file.name if file else data["origin"],
-                file=file,
-                options={name: data[name] for name in names if name in data},
-                language=data["language"],
-                metadata=data.get("metadata"),
-                readers=named_readers(data),
-                acting_user=actor(request),
-            )
-            return self._accepted(of)
-
-        return once(request, start)
+        of = importing.start(
+            data["collection"],
+            Kind(kind),
+            file.name if file else data["origin"],
+            file=file,
+            options={name: data[name] for name in names if name in data},
+            language=data["language"],
+            metadata=data.get("metadata"),
+            readers=named_readers(data),
+            acting_user=actor(request),
+        )
+        return self._accepted(of)
 
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])
@@ -255,10 +257,18 @@ class ImportViewSet(ReadViewSet[Import]):
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, number: int) -> Response:
-        """Resume an import that was stopped, by a person or by an error."""
-        refusal = "The import was not stopped: there is nothing to resume."
-        return self._change(importing.resume, refusal)
+        """Resume an import.
 
+        One that a person or an error stopped goes on; items that failed are tried again.
+        """
+
+        def resume(of: Import, *, acting_user: User) -> bool:
+            resumed = importing.resume(of, acting_user=acting_user)
+            return bool(importing.retry(of, acting_user=acting_user)) or resumed
+
+        return self._change(resume, "The import was not stopped, and none of its items failed.")
+
+    @old
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, number: int) -> Response:
@@ -273,9 +283,7 @@ class ImportViewSet(ReadViewSet[Import]):
         return self._accepted(of)
 
     def _accepted(self, of: Import) -> Response:
-        headers = location(self.request, "import-detail", of.pk)
-        fresh = self.get_queryset().get(pk=of.pk)
-        return self.respond(fresh, status.HTTP_202_ACCEPTED, headers)
+        return self.respond(self.get_queryset().get(pk=of.pk), status.HTTP_202_ACCEPTED)
 
 
 class WatchedFolderViewSet(ReadViewSet[WatchedFolder]):

@@ -15,7 +15,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.accounts.models import User
-from common.api.serializers import BooleanField, CleanSerializer, FileField, Strict
+from common.api.serializers import (
+    BooleanField,
+    CleanSerializer,
+    FileField,
+    Parameters,
+    Strict,
+)
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
 from ingestion.documents import completeness, currency
@@ -114,6 +120,30 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
             f"{', '.join(slugs[:MOST_NAMED]) or 'none'}.",
             code=key,
         )
+
+
+class DocumentIdField(serializers.SlugRelatedField[Document]):
+    """A document by its id. One that the user may not read is treated as missing."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
+
+    def get_queryset(self) -> QuerySet[Document]:
+        return Document.objects.visible_to(self.context["request"].user)
+
+
+class BinParameters(Parameters):
+    """Whether the row is in the bin."""
+
+    deleted = BooleanField(
+        required=False, help_text="True: the row in the bin; for users who may change such rows."
+    )
+
+
+def is_for_bin(view: Any) -> bool:
+    """Whether the view's action is about rows in the bin."""
+    data = view.parameters.validated_data if hasattr(view, "parameters") else {}
+    return view.action == "restore" or bool(data.get("deleted"))
 
 
 class ReadersSerializer(Strict, serializers.Serializer[Any]):
@@ -246,6 +276,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     file_name = serializers.CharField(source="latest.file_name", read_only=True)
     media_type = serializers.CharField(source="latest.media_type", read_only=True)
     size = serializers.IntegerField(source="latest.size", read_only=True)
+    checksum = serializers.CharField(
+        source="content_hash", read_only=True, help_text="SHA-256 of its newest file."
+    )
     state = serializers.ChoiceField(State.choices, source="latest.state", read_only=True)
     progress = serializers.FloatField(source="latest.progress", read_only=True)
     error = serializers.SerializerMethodField()
@@ -277,10 +310,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     class Meta:
         model = Document
         fields: tuple[str, ...] = (
-            "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
-            "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
-            "deleted_at", "url", "original", "metadata", "completeness", "readers", "currency",
-            "valid_from", "valid_until", "review_by", "reviewed", "owner",
+            "id", "title", "collection", "language", "file_name", "media_type", "size",
+            "checksum", "state", "progress", "error", "searchable", "parent", "part_path", "parts",
+            "created", "updated", "deleted_at", "url", "original", "metadata", "completeness",
+            "readers", "currency", "valid_from", "valid_until", "review_by", "reviewed", "owner",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 
@@ -315,7 +348,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_original(self, document: Document) -> str:
-        return self._absolute("search:original", document)
+        return self._absolute("api:document-original", document)
 
     def _absolute(self, name: str, document: Document) -> str:
         address: str = self.context["request"].build_absolute_uri(
@@ -482,9 +515,9 @@ class CollectionSerializer(CleanSerializer[Collection]):
         fields = (
             "slug", "name", "icon", "description", "visibility", "groups", "language",
             "chunk_tokens", "overlap_tokens", "metadata_keys",
-            "documents", "searchable", "created", "warnings",
+            "documents", "searchable", "created", "deleted_at", "warnings",
         )  # fmt: skip
-        read_only_fields = ("created",)
+        read_only_fields = ("created", "deleted_at")
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
 
     def prepare(self, row: Collection) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.admin.models import DELETION
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
@@ -135,6 +136,12 @@ class SyncDocumentSerializer(Strict, serializers.Serializer[Any]):
     readers = ReadersSerializer(required=False, help_text=READERS_HELP)
 
 
+def own_sources(user: Any) -> QuerySet[SyncSource]:
+    """The user's sources; also those of a collection in the bin, so that they can be forgotten."""
+    rows = SyncSource.objects.filter(owner=user.pk, collection__in=Collection.objects.open_to(user))
+    return rows.select_related("collection")
+
+
 class SourceViewSet(ReadViewSet[SyncSource]):
     """The user's own sources. Those of others cannot be seen."""
 
@@ -148,12 +155,14 @@ class SourceViewSet(ReadViewSet[SyncSource]):
     def get_queryset(self) -> QuerySet[SyncSource]:
         there = Q(items__document__deleted_at=None, items__document__isnull=False)
         missing = Q(items__missing_since__isnull=False)
-        rows: QuerySet[SyncSource] = super().get_queryset().filter(owner=self.request.user.pk)
-        return rows.annotate(
+        return own_sources(self.request.user).annotate(
             documents=Count("items", filter=there), missing=Count("items", filter=missing)
         )
 
-    @extend_schema(request=SyncTargetSerializer, responses=SyncSourceSerializer)
+    @extend_schema(
+        request=SyncTargetSerializer,
+        responses={200: SyncSourceSerializer, 201: SyncSourceSerializer},
+    )
     def update(self, request: Request, name: str) -> Response:
         """Create a source.
 
@@ -165,8 +174,10 @@ class SourceViewSet(ReadViewSet[SyncSource]):
         if len(name) > most:
             raise serializers.ValidationError({"name": [f"Give at most {most} characters."]})
         user = actor(request)
+        is_new = not self.get_queryset().filter(name=name).exists()
         mirroring.source_of(user, name, data["collection"], acting_user=user)
-        return self.respond(self.get_object())
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        return self.respond(self.get_object(), code)
 
     def destroy(self, request: Request, name: str) -> Response:
         """Forget a source.
@@ -221,9 +232,7 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
     queryset = SyncItem.objects.none()
 
     def source(self) -> SyncSource:
-        readable = SyncSource.objects.visible_to(self.request.user).select_related("collection")
-        mine = readable.filter(owner=self.request.user.pk)
-        return get_object_or_404(mine, name=self.kwargs["name"])
+        return get_object_or_404(own_sources(self.request.user), name=self.kwargs["name"])
 
     def get_queryset(self) -> QuerySet[SyncItem]:
         rows = self.source().items.select_related("source", "document").order_by("external_id")
@@ -263,3 +272,15 @@ class SyncItemViewSet(mixins.ListModelMixin, ApiViewSet[SyncItem]):
         assert item.document is not None
         headers = location(request, "document-detail", item.document.public_id)
         return Response(SyncReceiptSerializer(item).data, code, headers=headers)
+
+    @reads(IdParameters)
+    @requires("ingestion.delete_document")
+    def destroy(self, request: Request, name: str) -> Response:
+        """Delete a document of a source.
+
+        It goes to the bin, unless the collection has its file for another source or folder, too.
+        """
+        key = self.parameters.validated_data["id"]
+        if not mirroring.remove(self.source(), key, acting_user=actor(request)):
+            raise Http404
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -331,6 +331,15 @@ def _restored(row: SyncItem, file: IO[bytes], file_name: str, acting_user: User)
         return False  # its file is in the collection again, or it is being erased
 
 
+def remove(source: SyncSource, external_id: str, *, acting_user: User) -> bool:
+    """Move one document of the source to the bin and forget it; return False if there is none."""
+    mirror = _Source(source, acting_user)
+    rows = mirror.rows().filter(external_id=external_id)
+    is_there = rows.exists()
+    mirror.remove(rows)
+    return is_there
+
+
 def keep(
     source: SyncSource, ids: Collection[str], *, acting_user: User, confirmed: int | None = None
 ) -> KeepResult:

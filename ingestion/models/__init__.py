@@ -4,7 +4,7 @@ from ingestion.models.chunks import Chunk, Identifier
 from ingestion.models.collections import Collection, Visibility
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.embeddings import ChunkEmbedding, EmbeddingSpace
-from ingestion.models.intake import IdempotencyKey, Import, ImportItem
+from ingestion.models.intake import Import, ImportItem
 from ingestion.models.mirrors import Mirrored, SyncItem, SyncSource, WatchedFile, WatchedFolder
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (

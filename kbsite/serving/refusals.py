@@ -63,9 +63,9 @@ def as_json(path: str, code: str, message: str, status: int) -> HttpResponse | N
     """The error as this site's API or OpenAI's states it; None for the address of a page."""
     # Imported here because the settings of the log lead here before any app is loaded.
     if path.startswith("/api/") or path.rstrip("/") == "/mcp":
-        from common.api.errors import body
+        from common.api.errors import Problem
 
-        return JsonResponse(body(code, message), status=status)
+        return Problem(code, message, status)
     if path.startswith("/v1/"):
         from search.api.openai.protocol import shaped
 

@@ -42,6 +42,11 @@ REST_FRAMEWORK = {
     "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+# Sites whose pages may ask with a token or as visitors, never with a session: search and answers.
+CORS_ALLOWED_ORIGINS = env.list("CORS_ORIGINS", default=[])
+CORS_URLS_REGEX = r"^/(api/v1|v1)/"
+CORS_ALLOW_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
+CORS_EXPOSE_HEADERS = ("Deprecation", "ETag", "Link", "Location", "Retry-After", "WWW-Authenticate")
 _token_days = timedelta(days=env.int("API_TOKEN_DAYS", default=90))
 REST_KNOX = {"TOKEN_TTL": _token_days, "AUTH_HEADER_PREFIX": "Token"}
 IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = round(_token_days.total_seconds())

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "kbsite.operations.instrumentation.observe",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
     "kbsite.serving.outage.refuse_during_outage",

@@ -72,6 +72,7 @@ def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
     """An answer with its sources, sentences, steps and cost."""
     return {
         "id": answer.id,
+        "query": answer.question,
         "question": answer.question,
         "searched_for": answer.searched_for,
         "asked_mode": answer.asked_mode.value,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -18,7 +19,7 @@ from search.answers.as_json import answer_data
 from search.answers.domain import Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
-from search.api.parameters import QuestionParameters
+from search.api.parameters import QuestionParameters, WeightsObjectField
 from search.api.results import rectangles_field
 from search.query import MAX_QUERY_CHARS
 
@@ -114,7 +115,8 @@ class AnswerSerializer(serializers.Serializer[Any]):
     """An answer with its sources, sentences, steps and cost."""
 
     id = serializers.UUIDField()
-    question = serializers.CharField()
+    query = serializers.CharField()
+    question = serializers.CharField(help_text="The query under its name of 0.2.")
     searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
     asked_mode = serializers.ChoiceField(choices=MODES)
     mode = serializers.ChoiceField(choices=MODES, help_text="The mode that it took.")
@@ -166,7 +168,8 @@ class AnswerSummarySerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     at = serializers.DateTimeField()
-    question = serializers.CharField()
+    query = serializers.CharField()
+    question = serializers.CharField(help_text="The query under its name of 0.2.")
     asked_mode = serializers.ChoiceField(choices=MODES)
     mode = serializers.ChoiceField(choices=MODES)
     state = serializers.ChoiceField(choices=STATES)
@@ -218,9 +221,18 @@ class ThreadSerializer(Strict, serializers.ModelSerializer[Thread]):
 
 
 class ThreadWithAnswersSerializer(ThreadSerializer):
-    """A conversation with its answers, the oldest first."""
+    """A conversation with its answers, the oldest first.
 
-    answers = StoredAnswerSerializer(many=True, read_only=True)
+    An answer one of whose sources you may not read is `withheld`.
+    """
+
+    answers = serializers.SerializerMethodField()
+
+    @extend_schema_field(StoredAnswerSerializer(many=True))
+    def get_answers(self, thread: Thread) -> list[dict[str, Any]]:
+        request = self.context["request"]
+        rows = recording.with_sources(request.user).filter(thread=thread).order_by("at", "pk")
+        return stored(list(rows), request)
 
     class Meta(ThreadSerializer.Meta):
         fields = (*ThreadSerializer.Meta.fields, "answers")
@@ -243,6 +255,7 @@ def summary(row: Answer) -> dict[str, Any]:
     return {
         "id": row.public_id,
         "at": row.at,
+        "query": row.question,
         "question": row.question,
         "asked_mode": row.asked_mode,
         "mode": row.mode,
@@ -258,6 +271,7 @@ def summary(row: Answer) -> dict[str, Any]:
 class AskParameters(QuestionParameters):
     """A question, how it is to be answered, and in which conversation."""
 
+    weights = WeightsObjectField()
     mode = ChoiceField(
         choices=[mode.value for mode in Mode],
         required=False,
@@ -273,7 +287,7 @@ class AskParameters(QuestionParameters):
     searched_for = serializers.CharField(
         required=False,
         max_length=MAX_QUERY_CHARS,
-        help_text="Search for this in place of a standalone question made from `q` and the thread.",
+        help_text="Search for this in place of a standalone question from `query` and the thread.",
     )
     stream = BooleanField(
         required=False,

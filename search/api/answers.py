@@ -10,6 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
 from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -25,6 +26,7 @@ from common.api.access import (
     requires,
 )
 from common.api.errors import render_json
+from common.api.idempotency import HEADER
 from common.api.requests import Rank, actor, location, read_body
 from common.api.views import AnyNegotiation
 from common.api.viewsets import ApiViewSet, ReadViewSet
@@ -72,7 +74,7 @@ def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest
     own = Thread.objects.owned_by(request.user)
     thread = get_object_or_404(own, public_id=thread_id) if thread_id else None
     return AnswerRequest(
-        question=data["q"],
+        question=data["query"],
         viewer=request.user,
         visitor=visitor_of(request).key,
         budget_key=budget_key(request),
@@ -136,7 +138,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
         parameters = read_body(request, AskParameters)
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
-        if wants_stream(request, parameters):
+        streams = wants_stream(request, parameters)
+        if HEADER in request.headers and (streams or not question.is_recorded):
+            text = "A stream, and what is not stored, has no repetition."
+            raise ValidationError({HEADER: [text]})
+        if streams:
             return sse(answering.events(question), texts=texts)
         render_json(request)
         answered = answering.answer(question)
@@ -145,7 +151,8 @@ class AnswerViewSet(ApiViewSet[Answer]):
             add_rectangles(data, answered.context, viewer=request.user)
         if parameters.validated_data["follow_ups"]:
             data["follow_ups"] = list(suggested_questions(answered, question))
-        return Response(data)
+        place = location(request, "answer-detail", data["id"])["Location"]
+        return Response(data, headers={"Content-Location": place} if question.is_recorded else None)
 
     @extend_schema(responses=AnswerSummarySerializer(many=True))
     def list(self, request: Request) -> Response:
@@ -225,16 +232,8 @@ class ThreadViewSet(ReadViewSet[Thread]):
         """List your threads, the last used first."""
         return super().list(request)
 
-    @extend_schema(responses=ThreadWithAnswersSerializer)
-    def retrieve(self, request: Request, thread_id: str) -> Response:
-        """Show a thread with its answers.
-
-        An answer one of whose sources you may not read is `withheld`.
-        """
-        thread = self.get_object()
-        rows = recording.with_sources(request.user).filter(thread=thread).order_by("at", "pk")
-        data: dict[str, Any] = dict(self.get_serializer(thread).data)
-        return Response({**data, "answers": stored(list(rows), request)})
+    def get_serializer_class(self) -> Any:
+        return ThreadWithAnswersSerializer if self.action == "retrieve" else ThreadSerializer
 
     def create(self, request: Request) -> Response:
         """Start a thread. Name it in the questions that belong to it."""
@@ -244,8 +243,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
         thread = threads.start(actor(request), form.validated_data["title"])
         if form.validated_data.get("shared"):
             threads.share(thread, True, acting_user=request.user)
-        headers = location(request, "thread-detail", thread.public_id)
-        return self.respond(thread, status.HTTP_201_CREATED, headers)
+        return self.respond(thread, status.HTTP_201_CREATED)
 
     def partial_update(self, request: Request, thread_id: str) -> Response:
         """Rename your thread, or share it.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.http import Http404
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers, status
-from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from common import UserError
 from common.accounts.tokens import QuotaExceeded
 from common.api import errors
+from common.api.pages import MAX_PAGE
 from common.api.serializers import BooleanField, ChoiceField, Parameters
-from common.api.viewsets import MAX_PAGE, repeatable
+from common.api.viewsets import repeatable
 from ingestion.api.serializers import LanguageField, MediaTypeField
 from ingestion.errors import (
     EmbeddingUnavailable,
@@ -24,7 +26,6 @@ from ingestion.errors import (
     StateConflict,
     StorageUnavailable,
 )
-from ingestion.idempotency import KeyReused
 from ingestion.models import Document
 from search.api.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
@@ -51,7 +52,6 @@ _STATUSES: dict[type[Exception], int] = {
     EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,
     StateConflict: status.HTTP_409_CONFLICT,
-    KeyReused: status.HTTP_422_UNPROCESSABLE_ENTITY,
     NotPermitted: status.HTTP_403_FORBIDDEN,
     RunConflict: status.HTTP_409_CONFLICT,
     ThreadFull: status.HTTP_409_CONFLICT,
@@ -64,17 +64,16 @@ _STATUSES: dict[type[Exception], int] = {
 }
 
 
-def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+def error_response(error: Exception, context: Mapping[str, Any]) -> errors.Problem | None:
     """The response that states `error`; None for an unexpected one, which becomes a 500."""
     if isinstance(error, Document.DoesNotExist):
         error = Http404()  # deleted since the view read it
     if isinstance(error, UserError):
         set_rollback()
-        errors.render_json(context["request"])
-        code = getattr(error, "code", "error")
         wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(round(wait))} if wait else None
-        return Response(errors.body(code, str(error)), _status(error), headers=headers)
+        code = getattr(error, "code", "error")
+        return errors.Problem(code, str(error), _status(error), headers=headers)
     return errors.error_response(error, context)
 
 
@@ -94,11 +93,16 @@ class MetadataConditionField(serializers.CharField):
 
 
 class WeightsField(serializers.CharField):
-    """Weights as `vector:0.6,keyword:0.3,title:0.1`; the weight of an omitted signal is 0."""
+    """Weights as `vector:0.6,keyword:0.3,title:0.1`; the weight of an omitted signal is 0.
+
+    In JSON an object will do, which responses have.
+    """
 
     def to_internal_value(self, data: Any) -> Weights:  # type: ignore[override]
         shares = dict.fromkeys((signal.value for signal in Signal), 0.0)
         seen: set[str] = set()
+        if isinstance(data, Mapping):
+            data = ",".join(f"{name}:{share}" for name, share in data.items())
         for part in super().to_internal_value(data).split(","):
             name, _, share = (piece.strip() for piece in part.partition(":"))
             if name not in shares or name in seen:
@@ -125,7 +129,9 @@ class QuestionParameters(Parameters):
     `class` is declared under another name: it is a keyword.
     """
 
-    q = serializers.CharField(
+    old_names = MappingProxyType({"q": "query"})
+
+    query = serializers.CharField(
         allow_blank=True,
         trim_whitespace=False,
         help_text=f"The question, up to {MAX_QUERY_CHARS:,} characters. It may hold "
@@ -225,6 +231,17 @@ class QuestionParameters(Parameters):
         )
 
 
+_SHARES = {"type": "object", "additionalProperties": {"type": "number"}}
+
+
+@extend_schema_field({"oneOf": [_SHARES, {"type": "string"}]})
+class WeightsObjectField(WeightsField):
+    """Weights in a body: as an object, as responses have them, or as text."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, help_text="Weights in place of the profile's: {...}.")
+
+
 class SearchParameters(QuestionParameters):
     """The parameters of a search."""
 
@@ -246,3 +263,9 @@ class SearchParameters(QuestionParameters):
         required=False,
         help_text="Adds the score fields that concept-rag's clients read, as its profiles do.",
     )
+
+
+class SearchBody(SearchParameters):
+    """The parameters of a search in JSON."""
+
+    weights = WeightsObjectField()

@@ -25,7 +25,7 @@ from rest_framework.viewsets import ViewSet
 from common.accounts import second_factor, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
-from common.api.requests import Rank, actor, read_body
+from common.api.requests import Rank, actor, location, read_body
 from common.api.serializers import ChoiceField, Strict
 from common.api.views import StrictView
 from common.api.viewsets import ApiViewSet
@@ -93,6 +93,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
 
     serializer_class = TokenSerializer
     rank = Rank.SEARCH
+    is_repeatable = False  # the response would keep the secret
     lookup_field = "token_key"
     lookup_url_kwarg = "key"
     lookup_value_converter = "slug"
@@ -144,7 +145,8 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         row, token = tokens.make(user, **values)
         user_logged_in.send(sender=type(user), request=request._request, user=user)
         made = {**token_data([row], user)[0], "token": token}
-        return Response(NewTokenSerializer(made).data, status.HTTP_201_CREATED)
+        headers = location(request, "token-detail", row.token_key)
+        return Response(NewTokenSerializer(made).data, status.HTTP_201_CREATED, headers=headers)
 
     def destroy(self, request: Request, key: str) -> Response:
         """Revoke one of your tokens."""
@@ -158,6 +160,7 @@ class LogoutViewSet(StrictView, ViewSet):
 
     permission_classes = (IsAuthenticated,)
     rank = Rank.SEARCH
+    is_repeatable = False
 
     @extend_schema(responses={204: OpenApiResponse(description="The token no longer works.")})
     @action(detail=False, methods=["post"])
@@ -178,6 +181,44 @@ class LogoutViewSet(StrictView, ViewSet):
         """Revoke all your tokens."""
         AuthToken.objects.filter(user=request.user.pk).delete()
         return _logged_out(request)
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """Today's use of what is limited in a day."""
+
+    name = serializers.CharField()
+    used = serializers.IntegerField()
+    limit = serializers.IntegerField()
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    """Who asks, and what they may do."""
+
+    username = serializers.CharField(allow_null=True, help_text="Null for a visitor.")
+    token = TokenSerializer(allow_null=True, help_text="That of this request; null with a session.")
+    permissions = serializers.ListField(
+        child=serializers.CharField(), help_text="Of the user; the token's scopes take away."
+    )
+    quotas = QuotaSerializer(many=True)
+
+
+class MeView(StrictView):
+    """Who the request is of."""
+
+    permission_classes = (AllowAny,)
+    needs_scope = ANY_SCOPE
+
+    @extend_schema(operation_id="me", responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        """Say who asks, with which rights and quotas."""
+        user: Any = request.user
+        data = {
+            "username": user.get_username() or None,
+            "token": token_data([request.auth], user)[0] if request.auth else None,
+            "permissions": sorted(user.get_all_permissions()),
+            "quotas": tokens.used_today(user) if user.is_authenticated else (),
+        }
+        return Response(MeSerializer(data).data)
 
 
 def _logged_out(request: Request) -> Response:

@@ -12,11 +12,12 @@ from ingestion.api.collections import CollectionViewSet, EditViewSet, PassageVie
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
+from ingestion.api.webhooks import WebhookViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
 from search.api.openai.chat import ChatCompletionsView
 from search.api.openai.models import ModelsView, ModelView
 from search.api.openai.protocol import UnknownAddressView
-from search.api.tokens import LogoutViewSet, TokenViewSet
+from search.api.tokens import LogoutViewSet, MeView, TokenViewSet
 from search.api.views import (
     DocumentationView,
     InteractionView,
@@ -57,7 +58,7 @@ register_converter(ProfileConverter, "profile")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
-SEARCHES = {"search": "search", "suggestions": "suggestions"}
+SEARCHES = {name: name for name in ("search", "suggestions", "me", "rollback")}
 DESCRIBED = {"documentation": "docs", "schema": "schema"}
 
 router = SimpleRouter(use_regex_path=False)
@@ -75,6 +76,7 @@ library.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
 library.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 library.register("imports", ImportViewSet, "import")
 library.register("sources", SourceViewSet, "source")
+library.register("webhooks", WebhookViewSet, "webhook")
 library.register("watched-folders", WatchedFolderViewSet, "watched-folder")
 
 for module in parts.modules_of(settings.SEARCH_PARTS, "urls"):
@@ -103,9 +105,10 @@ v1 = [
     ),
     path(
         "sources/<slug:name>/documents/",
-        SyncItemViewSet.as_view({"get": "list", "put": "update"}),
+        SyncItemViewSet.as_view({"get": "list", "put": "update", "delete": "destroy"}),
         name="source-documents",
     ),
+    path("me/", MeView.as_view(), name="me"),
     path("suggestions/", SuggestionsView.as_view(), name="suggestions"),
     *router.urls,
     *library.urls,

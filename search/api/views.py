@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -27,14 +28,15 @@ from common.api.access import OPEN
 from common.api.requests import Rank, actor, read_body, read_query
 from common.api.serializers import BooleanField, ChoiceField, Parameters
 from common.api.views import StrictView, reads
-from common.api.viewsets import ApiViewSet
+from common.api.viewsets import ApiViewSet, repeatable
+from ingestion.api.serializers import CollectionField
 from ingestion.models import Document
 from search import pipeline
 from search.analytics.interactions import MAX_SECONDS, Report, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
-from search.api.parameters import SearchParameters
+from search.api.parameters import SearchBody, SearchParameters
 from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
 from search.errors import UnknownSearch
@@ -76,10 +78,11 @@ class SearchView(StrictView):
     permission_classes = (AllowAny,)
     needs_scope = "read"  # also by POST
     rank, is_search = Rank.SEARCH, True
+    is_repeatable = False
     error_statuses = (503,)
 
     @extend_schema(
-        operation_id="search_long", request=SearchParameters, responses=SearchResponseSerializer
+        operation_id="search_long", request=SearchBody, responses=SearchResponseSerializer
     )
     def post(self, request: Request) -> Response:
         """Search, with the parameters in the body.
@@ -87,7 +90,7 @@ class SearchView(StrictView):
         The same as GET, for questions too long for an address: servers and proxies refuse
         addresses of about 8,000 bytes, which 900 Chinese characters fill. Saves nothing.
         """
-        return self._answer(request, read_body(request, SearchParameters))
+        return self._answer(request, read_body(request, SearchBody))
 
     @reads(SearchParameters)
     @extend_schema(operation_id="search", responses=SearchResponseSerializer)
@@ -103,7 +106,7 @@ class SearchView(StrictView):
         data = parameters.validated_data
         tokens.spend(request.user, tokens.SEARCHES)
         response = pipeline.search(
-            data["q"],
+            data["query"],
             viewer=request.user,
             filters=parameters.filters,
             choices=parameters.choices,
@@ -143,12 +146,13 @@ class SearchView(StrictView):
 class SuggestionParameters(Parameters):
     """What was typed so far, and where to look."""
 
-    q = serializers.CharField(
+    old_names = MappingProxyType({"q": "query"})
+
+    query = serializers.CharField(
         trim_whitespace=False, help_text="Two characters or more; of more than 200, nothing."
     )
-    collection = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Only of these, by their slugs."
-    )
+    collection = repeatable(CollectionField(), "Only of these, by their slugs.")
+    needs_request = True
 
 
 class SuggestionSerializer(serializers.Serializer[Suggestion]):
@@ -182,8 +186,8 @@ class SuggestionsView(StrictView):
         """
         data = self.parameters.validated_data
         reader = actor(request) if request.user.is_authenticated and not request.auth else None
-        collections = data.get("collection", ())
-        suggestions = suggest(data["q"], request.user, collections, reader=reader)
+        collections = [each.slug for each in data.get("collection", ())]
+        suggestions = suggest(data["query"], request.user, collections, reader=reader)
         return Response(SuggestionsSerializer({"suggestions": suggestions}).data)
 
 

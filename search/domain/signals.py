@@ -187,3 +187,10 @@ class Weights:
 
     def as_dict(self) -> dict[str, float]:
         return {signal.value: self.of(signal) for signal in Signal}
+
+    def rounded(self) -> Weights:
+        """The weights to 4 digits, as profiles store them: the largest one takes the rest."""
+        shares = {name: round(share, 4) for name, share in self.as_dict().items()}
+        largest = max(shares, key=shares.__getitem__)
+        shares[largest] = round(shares[largest] + 1 - sum(shares.values()), 4)
+        return Weights(**shares)

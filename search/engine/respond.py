@@ -47,8 +47,9 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
     results = with_nearest(results, candidates.query.text, question.configuration.space)
     results = with_currency(results, candidates.currency)
     hidden = hiding_notes(ranking.settled.hidden, request.viewer)
-    named = () if groups else (*request.filters.collections, *question.query.filters.collections)
-    hidden += unreadable_notes(named, request.viewer)
+    if not groups:
+        named = question.query.filters.collections
+        hidden += tuple(unreadable_notes(request.filters, named, request.viewer))
     return SearchResponse(
         ranking,
         results,

@@ -122,8 +122,9 @@ def search(query: str, caller: Caller, collection: str = "") -> Found:
     """The ten best results, one for each document. Raises NotFound for an unknown collection."""
     tokens.spend(caller.viewer, tokens.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer, filters=filters(collection, caller))
-    if unreadable := unreadable_notes(response.query.filters.collections, caller.viewer):
-        raise NotFound(unreadable[0])
+    named = response.query.filters.collections
+    if unreadable := next(unreadable_notes(Filters(), named, caller.viewer), None):
+        raise NotFound(unreadable)
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)
         record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)

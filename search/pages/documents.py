@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -98,13 +98,13 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
 
 
 @require_safe
-def original(request: HttpRequest, public_id: UUID) -> FileResponse:
+def original(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     """The original file of the displayed text, always as a download."""
     row = _document(request, public_id)
     version = row.current or row.latest
     if version is None:
         raise Http404
-    return download(version, request.user)
+    return download(version, request.user, request.headers)
 
 
 @require_safe

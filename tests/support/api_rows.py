@@ -14,10 +14,11 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, Import, ImportItem, SyncItem, SyncSource, WatchedFolder
+from ingestion.webhooks.models import Event, Webhook
 from search.models import SearchProfile
 from search.parts.experiments.models import Experiment
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import GoldenQuery
+from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 
@@ -70,6 +71,9 @@ def rows_of_every_kind() -> Iterator[Rows]:
     )
     ImportItem.objects.create(of=run, reference="b.bin", state=ImportItem.State.FAILED)
     folder = WatchedFolder.objects.create(collection=shelf, path="/srv/watched")
+    webhook = Webhook.objects.create(
+        name="Wiki", url="https://example.org/hook", events=[Event.READY], acts_for=user
+    )
     source = SyncSource.objects.create(owner=user, name="wiki", collection=shelf)
     SyncItem.objects.create(source=source, external_id="a", etag="1", document=made["inn"])
     draft = draft_with(depth=60)
@@ -97,7 +101,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "golden-queries": [
             str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
         ],
-        "judgements": [document],
+        "judgements": [Judgement.objects.filter(judge=user).latest("pk").pk],
         "imports": [run.pk],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
@@ -109,6 +113,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "sources": [source.name],
         "synonyms": [post("synonyms", terms=["ferry", "boat"])["id"]],
         "watched-folders": [folder.pk],
+        "webhooks": [webhook.pk],
     }
     yield Rows(token, values)
 

@@ -107,7 +107,7 @@ class TestAsking:
             ({"q": QUESTION, "searched_for": "x" * 5000}, "searched_for"),
             ({"q": QUESTION, "weights": "vector:2"}, "weights"),
             ({"q": "a\x00b"}, "q"),
-            ({}, "q"),
+            ({}, "query"),
         ],
         ids=["mode", "unknown", "thread", "too long", "weights", "NUL", "nothing asked"],
     )  # fmt: skip
@@ -128,7 +128,7 @@ class TestAsking:
         )
 
         assert response.status_code == 400
-        assert response["Content-Type"] == "application/json"
+        assert response["Content-Type"] == "application/problem+json"
         assert response.json()["code"] == "query_too_long"
 
     def test_questions_have_a_limit_of_their_own(
@@ -312,7 +312,7 @@ class TestThreads:
     def start(self, client: APIClient, title: str = "Timeouts") -> dict[str, Any]:
         response = client.post(THREADS, {"title": title})
         assert response.status_code == 201, response.content
-        assert response["Location"] == f"{THREADS}{response.json()['id']}/"
+        assert response["Location"] == f"http://testserver{THREADS}{response.json()['id']}/"
         thread: dict[str, Any] = response.json()
         return thread
 

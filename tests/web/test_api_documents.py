@@ -42,7 +42,7 @@ def test_an_upload_is_queued_and_becomes_ready(edit: APIClient) -> None:
 
     queued = response.json()
     assert response.status_code == 202
-    assert response.headers["Location"] == f"{DOCUMENTS}{queued['id']}/"
+    assert response.headers["Location"] == f"http://testserver{DOCUMENTS}{queued['id']}/"
     assert (queued["state"], queued["searchable"], queued["duplicate"]) == ("queued", False, False)
     assert (queued["title"], queued["language"]) == ("The tides", "en")
     assert (queued["file_name"], queued["media_type"]) == ("tides.md", "text/markdown")
@@ -138,13 +138,7 @@ def test_a_hidden_collection_takes_no_upload_and_reads_as_missing(edit: APIClien
     hidden = post_file(edit, collection="secret").json()
     missing = post_file(edit, collection="absent").json()
 
-    assert hidden == {
-        **missing,
-        "message": missing["message"].replace("absent", "secret"),
-        "details": {
-            "collection": [missing["details"]["collection"][0].replace("absent", "secret")]
-        },
-    }
+    assert json.loads(json.dumps(missing).replace("absent", "secret")) == hidden
 
 
 @pytest.mark.parametrize("signed_in", [False, True], ids=["anonymous", "reader"])

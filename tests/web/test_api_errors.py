@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -21,11 +22,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
     body: dict[str, Any] = response.json()
     assert response.status_code == status, body
-    assert response.headers["Content-Type"] == "application/json"
-    assert set(body) == {"code", "message", "details"}
-    assert body["code"] == code
-    assert body["message"].endswith((".", "!", "?"))
-    assert isinstance(body["details"], dict)
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert (body["type"], body["status"], body["code"]) == ("about:blank", status, code)
+    assert body["title"] == HTTPStatus(status).phrase
+    assert body["detail"].endswith((".", "!", "?"))
+    assert isinstance(body["errors"], dict)
+    # What programs of 0.2 read.
+    assert body["message"] == body["detail"]
+    known = {"type", "title", "status", "detail", "code", "errors", "message", "details"}
+    assert body["details"] == body["errors"] | {name: body[name] for name in body.keys() - known}
     return body
 
 
@@ -46,11 +51,8 @@ def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
 def test_missing_and_hidden_rows_give_the_same_404(api: APIClient, address: str) -> None:
     body = assert_shape(api.get(address), 404, "not_found")
 
-    assert body == {
-        "code": "not_found",
-        "message": "Not found, or not visible to you.",
-        "details": {},
-    }
+    assert body["detail"] == "Not found, or not visible to you."
+    assert not body["details"]
 
 
 @pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
@@ -73,7 +75,7 @@ def test_missing_slash_is_redirected_for_reading(api: APIClient) -> None:
 @pytest.mark.parametrize(
     ("method", "address"),
     [
-        *((method, "/api/v1/search/") for method in ("put", "patch", "delete", "options")),
+        *((method, "/api/v1/search/") for method in ("put", "patch", "delete")),
         ("post", "/api/schema/"),
         ("delete", "/api/docs/"),
     ],
@@ -173,8 +175,8 @@ def test_too_many_requests_say_when_to_come_back(
     response = api.get("/api/v1/collections/")
 
     body = assert_shape(response, 429, "throttled")
-    assert body["details"]["wait_seconds"] == int(response.headers["Retry-After"])
-    assert f" {response.headers['Retry-After']} s" in body["message"]
+    assert body["wait_seconds"] == int(response.headers["Retry-After"])
+    assert f" {response.headers['Retry-After']} s" in body["detail"]
 
 
 def test_searches_on_the_page_count_with_those_of_the_api(
@@ -222,7 +224,9 @@ def test_without_the_cache_reading_works_and_sign_in_is_refused(
 
     assert api.get("/api/v1/collections/").status_code == 200
     credentials = {"username": "reader", "password": "pw-reader"}
-    assert_shape(api.post("/api/v1/auth/token/", credentials), 503, "unavailable")
+    refused = api.post("/api/v1/auth/token/", credentials)
+    assert_shape(refused, 503, "unavailable")
+    assert int(refused.headers["Retry-After"])
 
 
 def test_unexpected_error_is_not_swallowed(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ class TestDrafts:
     @pytest.mark.parametrize(
         ("data", "said"),
         [
-            ({"weights": {"general": {"vector": "0.5"}}}, "sum to 0.5000, not 1"),
+            ({"weights": {"general": {"vector": "0.5"}}}, "sum to 1; these sum to 0.5."),
             ({"weights": {"general": {"speed": 1}}}, "no such field"),
             ({"depth": 2}, "depth"),
             ({"speed": 1}, "no such field"),
@@ -120,7 +120,8 @@ class TestPublishing:
         assert (done.status_code, done.json()["state"]) == (200, "published")
         assert done.json()["findings"][0].startswith("nDCG@10 does not change on 3")
         back = post(api, "rollback/", leaving="default@5", reason="Complaints.")
-        assert (back.status_code, back.json()) == (200, {"name": "default", "version": 4})
+        named = {"key": "default@4", "name": "default", "version": 4}
+        assert (back.status_code, back.json()) == (200, named)
         assert post(api, "rollback/", leaving="default@5").status_code == 409
         assert post(api, "rollback/", to="keyword-only@1").status_code == 400
         assert post(api, "rollback/", to="default@5").json()["version"] == 5
@@ -140,7 +141,7 @@ class TestRuns:
         assert api.get(address).json()["state"] == "cancelled"
         done = api.get(f"{V1}/runs/{again}/").json()
         assert (done["state"], done["queries"]) == ("done", 3)
-        assert done["baseline"] == {"name": "default", "version": 4}
+        assert done["baseline"] == {"key": "default@4", "name": "default", "version": 4}
         assert api.get(f"{V1}/runs/").json()["total"] == 2
 
     def test_runs_do_not_name_unreadable_documents(

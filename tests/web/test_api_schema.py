@@ -98,7 +98,7 @@ def test_a_client_generated_from_it_puts_and_searches(
     put = call("sources.sources_documents_update", name="wiki", id="a/b", body=body)
     assert (put.id, put.outcome) == ("a/b", "added")
     processing_steps.advance(Document.objects.get(public_id=put.document).latest_id or 0)
-    (first,) = call("search.search", q="When is high water?").results
+    (first,) = call("search.search", query="When is high water?").results
     assert first.document.id == put.document
     other = types.File(io.BytesIO(b"# Ebb\n\nLow water.\n"), "ebb.md")
     body = models.DocumentUploadRequest(file=other, collection="handbook", readers=readers)
@@ -115,7 +115,7 @@ def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
         assert "429" in errors, (method, path)
         assert operation.get("summary"), (method, path)
         for error in errors.values():
-            content = error["content"]["application/json"]
+            content = error["content"]["application/problem+json"]
             assert content["schema"] == {"$ref": "#/components/schemas/Error"}
 
 
@@ -141,7 +141,7 @@ def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
 def test_schema_marks_bodies_that_refuse_unknown_fields(schema: dict[str, Any]) -> None:
     components = schema["components"]["schemas"]
 
-    for name in ("CredentialsRequest", "SearchParametersRequest", "PatchedPinRequest"):
+    for name in ("CredentialsRequest", "SearchBodyRequest", "PatchedPinRequest"):
         assert components[name]["additionalProperties"] is False
     assert "additionalProperties" not in components["SearchResponse"]
 
@@ -163,7 +163,7 @@ FILES = {
     "new.md": b"# Tides\n\nLow water, too.\n",
 }
 # What a command may meet that is right, and whose rows are not all there: it must be understood.
-UNDERSTOOD = {200, 201, 202, 204, 207, 404, 409}
+UNDERSTOOD = {200, 201, 202, 204, 207, 404, 409, 412}
 
 
 @dataclass

@@ -66,7 +66,8 @@ def test_response_names_everything_that_shaped_the_ranking(ask: Ask) -> None:
 
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     weights = active.class_weights.get(query_class=body["query_class"]).as_weights()
-    assert body["profile"] == {"name": active.name, "version": active.version}
+    key = f"{active.name}@{active.version}"
+    assert body["profile"] == {"key": key, "name": active.name, "version": active.version}
     assert body["weights"] == weights.as_dict()
     assert body["rule"]
     assert 0 <= body["confidence"] <= 1
@@ -192,11 +193,11 @@ def test_an_empty_question_finds_nothing(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("parameters", "field"),
     [
-        ({}, "q"),
+        ({}, "query"),
         ({"q": "x", "page": "abc"}, "page"),
         ({"q": "x", "page": "9" * 400}, "page"),
         ({"q": "x", "page_size": "51"}, "page_size"),
-        ({"q": "nul\x00byte"}, "q"),
+        ({"q": "nul\x00byte"}, "query"),
         ({"q": "x", "collection": ["a"] * 51}, "collection"),
         ({"q": "x", "language": "english"}, "language"),
         ({"q": "x", "after": "yesterday"}, "after"),

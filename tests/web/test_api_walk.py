@@ -30,11 +30,12 @@ WRONG = {
     "integer": ("", "zzz", "1.5", "9" * 40, "null"),
     "enum": ("", "zzz", "null"),
     "uuid": ("", "zzz", "0"),
+    "date-time": ("", "yesterday", "2024-13-01", "12:00"),
     "date": ("", "yesterday", "2024-13-01", "2024"),
     "string": ("", "\0"),
 }
 # A search for nothing lists what its filters leave; hides of all questions have the empty one.
-MAY_BE_EMPTY = {("search", "q"), ("pins", "query"), ("hides", "query")}
+MAY_BE_EMPTY = {("search", "query"), ("pins", "query"), ("hides", "query")}
 FILES = {"export", "original"}
 
 Operation = tuple[str, str, dict[str, Any]]

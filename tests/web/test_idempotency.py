@@ -13,10 +13,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from rest_framework.test import APIClient
 
-from common.accounts.models import User
-from ingestion import idempotency, services, tasks
-from ingestion.errors import NotStored, StateConflict
-from ingestion.models import Collection, Document, IdempotencyKey, Import, Visibility
+from common.accounts.models import IdempotencyKey, User
+from common.api import idempotency
+from common.api.errors import Conflict
+from ingestion import services, tasks
+from ingestion.errors import NotStored
+from ingestion.models import Collection, Document, Import, Visibility
 from tests.support.admin_client import staff
 from tests.support.factories import make_document
 
@@ -139,7 +141,7 @@ class TestIdempotencyKeys:
         api.force_authenticate(user)
         assert send(api, key="a-1", file=file()).status_code == 202
         user.groups.clear()
-        assert send(api, key="a-1", file=file()).status_code == 400
+        assert send(api, key="a-1", file=file()).status_code == 404
         user.user_permissions.clear()
         api.force_authenticate(User.objects.get(pk=user.pk))
         assert send(api, key="a-1", file=file()).status_code == 403
@@ -162,7 +164,7 @@ class TestIdempotencyKeys:
 
     def test_key_of_a_dead_process_is_freed(self, administrator: User) -> None:
         row = idempotency.begin(administrator, "a-1", "f")
-        with pytest.raises(StateConflict):
+        with pytest.raises(Conflict):
             idempotency.begin(administrator, "a-1", "f")
         old = row.created - idempotency.ABANDONED - timedelta(seconds=1)
         IdempotencyKey.objects.update(created=old)
@@ -178,7 +180,7 @@ def test_one_of_simultaneous_requests_claims_the_key() -> None:
         try:
             barrier.wait(60)
             return "claimed" if idempotency.begin(user, "a-1", "f").status is None else "answered"
-        except StateConflict:
+        except Conflict:
             return "conflict"
         finally:
             connection.close()

@@ -307,10 +307,11 @@ def ask(api: APIClient, user: User, **data: Any) -> Any:
 def test_web_import_is_started_by_the_api(
     api: APIClient, handbook: Collection, administrator: User, kind: str
 ) -> None:
-    answer = ask(api, administrator, kind=kind, depth=2, max_pages=7)
+    limits = {"site": {"depth": 2, "max_pages": 7}, "sitemap": {"max_pages": 7}}.get(kind, {})
+    answer = ask(api, administrator, kind=kind, **limits)
     assert answer.status_code == 202
     made = Import.objects.get()
-    assert (made.kind, made.options["depth"], made.options["max_pages"]) == (kind, 2, 7)
+    assert (made.kind, {name: made.options[name] for name in limits}) == (kind, limits)
 
 
 @pytest.mark.usefixtures("switched_on")
@@ -318,7 +319,7 @@ def test_web_import_is_started_by_the_api(
     ("data", "code"),
     [
         ({"origin": "http://127.0.0.1/"}, "address_refused"),
-        ({"max_pages": 99_999}, "import_refused"),
+        ({"kind": "site", "max_pages": 99_999}, "import_refused"),
         ({"collection": "board"}, "invalid"),
     ],
 )

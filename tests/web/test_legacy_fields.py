@@ -123,7 +123,8 @@ def test_profile_names_with_colon_and_slash_work_in_addresses(
     row = SearchProfile.objects.get(name=name)
     for key in (name, f"{name}@{row.version}"):
         body = api.get(SEARCH, {"q": "systems", "profile": key}).json()
-        assert body["profile"] == {"name": name, "version": row.version}
+        named = {"key": f"{name}@{row.version}", "name": name, "version": row.version}
+        assert body["profile"] == named
         shown = api.get(f"/api/v1/profiles/{key}/").json()
         assert (shown["name"], shown["version"]) == (name, row.version)
     assert reverse("api:profile-detail", args=(name,)) == f"/api/v1/profiles/{name}/"

@@ -38,7 +38,7 @@ def program(api: APIClient) -> APIClient:
     """The client of a program with the source “wiki” of the shelf."""
     api.force_authenticate(staff("program", *RIGHTS, is_staff=False))
     made = api.put(WIKI, {"collection": "shelf"}, format="json")
-    assert (made.status_code, made.json()["name"]) == (200, "wiki")
+    assert (made.status_code, made.json()["name"]) == (201, "wiki")
     return api
 
 
@@ -75,7 +75,7 @@ def test_a_document_is_added_left_alone_and_replaced(program: APIClient) -> None
     first = put(program, key, "# Pump\n\nOil it.", title="The pump", metadata='{"year": 2026}')
     body = first.json()
     assert (first.status_code, body["outcome"], body["id"]) == (202, "added", key)
-    assert first.headers["Location"] == f"/api/v1/documents/{body['document']}/"
+    assert first.headers["Location"] == f"http://testserver/api/v1/documents/{body['document']}/"
     document = Document.objects.get(public_id=body["document"])
     processing_steps.advance(document.latest_id or 0)
     shown = program.get(first.headers["Location"]).json()
@@ -247,7 +247,7 @@ def test_the_ids_of_another_source_are_not_touched(program: APIClient) -> None:
     assert stranger.get(SOURCES).json()["total"] == 0
     assert keep(stranger, source=other).status_code == 404
     # The name is free for everyone.
-    assert stranger.put(other, {"collection": "shelf"}, format="json").status_code == 200
+    assert stranger.put(other, {"collection": "shelf"}, format="json").status_code == 201
     assert put(stranger, "a", "Another ticket.", source=other).json()["outcome"] == "added"
     assert kept() == ["a", "a"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.http import JsonResponse
 from rest_framework import exceptions
 from rest_framework.authentication import get_authorization_header
 from rest_framework.permissions import AllowAny, BasePermission
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from common.api.access import TokenAuthentication
 from common.api.requests import Rank
@@ -75,12 +75,12 @@ def shaped(code: str, message: str, status: int, param: str | None = None) -> di
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def in_shape(error: Exception, context: Mapping[str, Any]) -> Response | None:
+def in_shape(error: Exception, context: Mapping[str, Any]) -> JsonResponse | None:
     """The response that states `error`; None for an unexpected one, which becomes a 500."""
     response = error_response(error, context)
     if response is None:
         return None
-    code, message = response.data["code"], response.data["message"]
+    code, message = response.data["code"], response.data["detail"]
     if isinstance(error, NoSuchModel):
         code, message = "model_not_found", str(error.detail)
     if isinstance(error, NoSuchEndpoint):
@@ -88,8 +88,9 @@ def in_shape(error: Exception, context: Mapping[str, Any]) -> Response | None:
     if isinstance(error, exceptions.NotAuthenticated):
         message = "This needs a token: send it in the header `Authorization: Bearer ...`."
     param = getattr(error, "param", None)
-    response.data = shaped(_CODES.get(code, code), message, response.status_code, param)
-    return response
+    data = shaped(_CODES.get(code, code), message, response.status_code, param)
+    headers = {name: value for name, value in response.items() if name != "Content-Type"}
+    return JsonResponse(data, status=response.status_code, headers=headers)
 
 
 class CompatibleView(StrictView):
@@ -103,6 +104,7 @@ class CompatibleView(StrictView):
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyNegotiation
     guards = ()  # its clients send keys unasked
+    is_repeatable = False
     schema = None
 
     def get_exception_handler(self) -> Callable[..., Any]:

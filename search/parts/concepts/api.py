@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 from django.db.models import QuerySet
 from rest_framework import mixins, serializers
+from rest_framework.fields import empty
 
 from common.api.viewsets import ApiViewSet, ListParameters
 from ingestion.api.documents import DocumentListParameters
+from ingestion.api.serializers import DocumentIdField
+from ingestion.models import Document
 from search.parts.concepts.models import Concept
 
 
@@ -27,21 +30,23 @@ class ConceptSerializer(serializers.Serializer[dict[str, Any]]):
 class ConceptListParameters(ListParameters):
     """Filters of the list of concepts."""
 
-    q = serializers.CharField(
+    old_names = MappingProxyType({"q": "query"})
+
+    query = serializers.CharField(
         required=False,
         max_length=200,
         help_text="Part of a concept, without regard to case.",
     )
-    document = serializers.UUIDField(
+    document = DocumentIdField(
         required=False,
         help_text="The id of a document: its concepts alone, counted over all documents.",
     )
 
-    def filter_q(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    def filter_query(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return _of_keys(rows, rows.filter(label__icontains=value))
 
-    def filter_document(self, rows: QuerySet[Any], value: UUID) -> QuerySet[Any]:
-        return _of_keys(rows, rows.filter(document__public_id=value))
+    def filter_document(self, rows: QuerySet[Any], value: Document) -> QuerySet[Any]:
+        return _of_keys(rows, rows.filter(document=value))
 
 
 def _of_keys(rows: QuerySet[Any], matching: QuerySet[Any]) -> QuerySet[Any]:
@@ -69,9 +74,19 @@ def _about(rows: QuerySet[Any], value: str) -> QuerySet[Any]:
     return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
 
 
+class ConceptField(serializers.CharField):
+    """The key of a concept that some document has."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        key = super().run_validation(data)
+        if not Concept.objects.visible_to(self.context["request"].user).filter(key=key).exists():
+            raise serializers.ValidationError(f"There is no concept “{key}”.")
+        return key
+
+
 DocumentListParameters.add(
     "concept",
-    serializers.CharField(
+    ConceptField(
         required=False,
         max_length=200,
         help_text="The key of a concept: the documents that have it.",

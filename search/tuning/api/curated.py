@@ -11,7 +11,7 @@ from rest_framework import serializers
 from common.api.requests import actor
 from common.api.serializers import BooleanField, ChoiceField, CleanSerializer
 from common.api.viewsets import EditableViewSet, ListParameters, Row, repeatable
-from ingestion.api.serializers import CollectionField, MediaTypeField
+from ingestion.api.serializers import CollectionField, DocumentIdField, MediaTypeField
 from ingestion.models import Collection, Document
 from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
@@ -19,16 +19,6 @@ from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
 from search.tuning.api.profile_serializers import CLASSES
-
-
-class DocumentIdField(serializers.SlugRelatedField[Document]):
-    """A document by its id. One that the user may not read is treated as missing."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
-
-    def get_queryset(self) -> QuerySet[Document]:
-        return Document.objects.visible_to(self.context["request"].user)
 
 
 class QuestionsField(serializers.ListField):
@@ -121,7 +111,7 @@ class QuestionListParameters(EnabledParameters):
         max_length=MAX_QUERY_CHARS,
         help_text="The whole question; capitals and spacing make no difference.",
     )
-    document = serializers.UUIDField(source="document__public_id", required=False)
+    document = DocumentIdField(required=False, help_text="Its id.")
 
     def filter_query(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(folded=query_key(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -11,17 +12,20 @@ from django.http import HttpResponse
 from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers
+from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
+from common.api.errors import Conflict
 from common.api.requests import actor, read_body
 from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
 from common.api.views import AnyNegotiation, reads
-from common.api.viewsets import ApiViewSet, EditableViewSet, ListParameters, repeatable
+from common.api.viewsets import EditableViewSet, ListParameters, ReadViewSet, repeatable
 from ingestion.api.documents import UploadParser
+from ingestion.api.serializers import DocumentIdField
 from search.errors import RunConflict
 from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
@@ -30,7 +34,7 @@ from search.query.synonyms import fold_query
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
-from search.tuning.api.curated import DocumentIdField, EnabledParameters
+from search.tuning.api.curated import EnabledParameters
 from search.tuning.api.profile_serializers import CLASSES
 from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
@@ -56,9 +60,13 @@ class FirstDocumentField(DocumentIdField):
 
 
 class GoldenQuerySerializer(CleanSerializer[GoldenQuery]):
-    """A question with judged documents."""
+    """A question with judged documents. `text` is the `query` under its name of 0.2."""
+
+    old_names = MappingProxyType({"text": "query"})
 
     id = serializers.UUIDField(source="public_id", read_only=True)
+    query = serializers.CharField(source="text", max_length=MAX_QUERY_CHARS)
+    text = serializers.CharField(read_only=True)
     collections = SlugsField(
         required=False, max_length=50, help_text="Slugs of the collections to search; empty: all."
     )
@@ -77,8 +85,8 @@ class GoldenQuerySerializer(CleanSerializer[GoldenQuery]):
     class Meta:
         model = GoldenQuery
         fields = (
-            "id", "text", "collections", "query_class", "origin", "must_be_first", "enabled",
-            "note", "judged", "judges", "spread", "created",
+            "id", "query", "text", "collections", "query_class", "origin", "must_be_first",
+            "enabled", "note", "judged", "judges", "spread", "created",
         )  # fmt: skip
         read_only_fields = ("origin", "created")
 
@@ -87,8 +95,12 @@ class GoldenQuerySerializer(CleanSerializer[GoldenQuery]):
 
 
 class JudgementSerializer(serializers.ModelSerializer[Judgement]):
-    """One person's grade of a document as an answer to a golden query."""
+    """One person's grade of a document as an answer to a golden query.
 
+    In 0.4 `query` becomes the text of the query, and `golden_query` alone its id.
+    """
+
+    golden_query = serializers.UUIDField(source="query.public_id")
     query = serializers.UUIDField(source="query.public_id")
     query_text = serializers.CharField(source="query.text")
     document = serializers.UUIDField(source="reference")
@@ -97,7 +109,8 @@ class JudgementSerializer(serializers.ModelSerializer[Judgement]):
     class Meta:
         model = Judgement
         fields = (
-            "query", "query_text", "document", "title", "grade", "judge", "note", "updated",
+            "id", "golden_query", "query", "query_text", "document", "title", "grade", "judge",
+            "note", "updated",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -143,14 +156,16 @@ class ImportedSerializer(serializers.Serializer[Any]):
 class GoldenListParameters(EnabledParameters):
     """Filters of golden queries."""
 
-    q = serializers.CharField(
+    old_names = MappingProxyType({"q": "query"})
+
+    query = serializers.CharField(
         required=False, max_length=MAX_QUERY_CHARS, help_text="Words of the question."
     )
     query_class = repeatable(
         ChoiceField(QUERY_CLASSES), "May be repeated.", source="query_class__in"
     )
 
-    def filter_q(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+    def filter_query(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         return rows.filter(folded__contains=fold_query(value))
 
 
@@ -190,17 +205,26 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
 class JudgementListParameters(ListParameters):
     """Filters of judgements."""
 
-    query = serializers.UUIDField(
-        source="query__public_id", required=False, help_text="A golden query's id."
+    old_names = MappingProxyType({"query": "golden_query"})
+
+    golden_query = serializers.SlugRelatedField(
+        source="query",
+        slug_field="public_id",
+        queryset=GoldenQuery.objects.all(),
+        required=False,
+        help_text="A golden query's id.",
     )
+    document = DocumentIdField(required=False, help_text="A document's id.")
+    judge = serializers.CharField(source="judge_name", required=False, max_length=150)
 
 
-class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
+class JudgementViewSet(ReadViewSet[Judgement]):
     """Judgements of documents that you may read."""
 
     serializer_class = JudgementSerializer
     error_statuses = (404,)
     list_parameters = JudgementListParameters
+    lookup_value_converter = "int"
     queryset = Judgement.objects.select_related("query").order_by("-updated", "-pk")
 
     @extend_schema(request=NewJudgementSerializer, responses={200: JudgementSerializer})
@@ -220,6 +244,15 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
             acting_user=actor(request),
         )
         return self.respond(judgement)
+
+    @requires("tuning.add_judgement")
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Take a judgement of yours back."""
+        own = get_object_or_404(self.get_queryset(), pk=pk, judge=request.user.pk)
+        if own.document is None:
+            raise Conflict("Its document was deleted: the judgement stays with the golden query.")
+        judging.clear(own.query, own.document, acting_user=actor(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(responses=MEDIA_TYPES)
     @action(detail=False, content_negotiation_class=AnyNegotiation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -83,16 +82,28 @@ class ConfidenceField(serializers.FloatField):
         return round(float(value), 6)
 
 
+class ProfileKeyField(serializers.CharField):
+    """`name@version`, as requests name a profile."""
+
+    def __init__(self) -> None:
+        super().__init__(source="*", read_only=True, help_text="`name@version`, as requests say it")
+
+    def to_representation(self, value: Any) -> str:
+        return f"{value.name}@{value.version}"
+
+
 class ProfileNameSerializer(serializers.Serializer[Profile]):
     """The profile and version that ranked."""
 
     name = serializers.CharField()
     version = serializers.IntegerField()
+    key = ProfileKeyField()
 
 
 class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     """A search profile: the weights of each query class, and the settings of the scores."""
 
+    key = ProfileKeyField()
     weights = serializers.SerializerMethodField()
     active = serializers.SerializerMethodField()
     fingerprint = serializers.SerializerMethodField(
@@ -103,7 +114,7 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     class Meta:
         model = SearchProfile
         fields = (
-            "name", "version", "state", "active", "weights", *diff.FIELDS, "published",
+            "key", "name", "version", "state", "active", "weights", *diff.FIELDS, "published",
             "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
@@ -131,16 +142,17 @@ class SharesSerializer(Parameters):
     """The weights of one query class. They sum to 1; omitted ones are 0."""
 
     def get_fields(self) -> dict[str, Any]:
-        share: dict[str, Any] = {"min_value": 0, "max_value": 1, "default": Decimal(0)}
-        return {name: serializers.DecimalField(5, 4, **share) for name in SIGNALS}
+        share: dict[str, Any] = {"min_value": 0, "max_value": 1, "default": 0.0}
+        return {name: serializers.FloatField(**share) for name in SIGNALS}
 
-    def validate(self, attrs: dict[str, Decimal]) -> dict[str, Decimal]:
-        if sum(attrs.values()) != 1:
-            text = gettext("The weights sum to %(sum)s, not 1.")
-            raise serializers.ValidationError(text % {"sum": sum(attrs.values())})
+    def validate(self, attrs: dict[str, float]) -> dict[str, float]:
+        try:
+            weights = Weights(**attrs).rounded()
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
         if problem := registry.problem_with(attrs):
             raise serializers.ValidationError(problem)
-        return attrs
+        return weights.as_dict()
 
 
 class ClassSharesSerializer(Parameters):
@@ -177,10 +189,7 @@ class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
     @property
     def shares(self) -> dict[QueryClass, Weights]:
         shares = self.validated_data.get("weights", {})
-        return {
-            QueryClass(name): Weights(**{signal: float(share) for signal, share in each.items()})
-            for name, each in shares.items()
-        }
+        return {QueryClass(name): Weights(**each) for name, each in shares.items()}
 
 
 class NewProfileSerializer(ProfileEditSerializer):

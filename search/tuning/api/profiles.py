@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, read_body
+from common.api.requests import actor, location, read_body
 from common.api.serializers import Parameters
 from common.api.views import reads
 from common.api.viewsets import ReadViewSet
@@ -170,7 +170,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     )
     @action(detail=True, methods=["post"], body=PublishSerializer)
     @requires(gate_runs.PUBLISH)
-    def publish(self, request: Request, profile: str) -> Response:
+    def publish(self, request: Request, profile: str) -> HttpResponse:
         """Publish a profile through the gate.
 
         200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
@@ -184,7 +184,10 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             override=data["override"],
             expected=data["fingerprint"],
         )
-        return outcome(publication)
+        return outcome(publication, location(request, "publication-detail", publication.pk))
+
+    def key_of(self, row: SearchProfile) -> str:
+        return f"{row.name}@{row.version}"
 
     def _fresh(self, profile: SearchProfile, code: int) -> Response:
         return self.respond(self.get_queryset().get(pk=profile.pk), code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status
@@ -12,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.errors import body
+from common.api.errors import Problem
 from common.api.requests import actor, read_body
 from common.api.serializers import BooleanField, ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
@@ -120,6 +121,11 @@ class ChangeListParameters(ListParameters):
         ChoiceField(ProfileChange.Action.choices), "May be repeated.", source="action__in"
     )
 
+    def validate_profile(self, value: str) -> str:
+        if not visible_profiles(self.context["request"].user).filter(name=value).exists():
+            raise serializers.ValidationError(f"There is no profile “{value}”.")
+        return value
+
 
 class ChangeViewSet(mixins.ListModelMixin, ApiViewSet[ProfileChange]):
     """The audit of profiles, newest first."""
@@ -148,13 +154,13 @@ class RollbackViewSet(ApiViewSet[Any]):
         return self.respond(profile)
 
 
-def outcome(publication: Publication) -> Response:
+def outcome(publication: Publication, headers: dict[str, str]) -> HttpResponse:
     """The response to a publication: done, being measured, or refused with the reasons."""
     data: Any = PublicationSerializer(publication).data
     if publication.state == Publication.State.PUBLISHED:
         return Response(data)
     if publication.state == Publication.State.MEASURING:
-        return Response(data, status.HTTP_202_ACCEPTED)
+        return Response(data, status.HTTP_202_ACCEPTED, headers=headers)
     refused = publication.state == Publication.State.REFUSED
     code = "gate_refused" if refused else "not_published"
     message = (
@@ -162,8 +168,7 @@ def outcome(publication: Publication) -> Response:
         if refused
         else publication.error or gettext("The publication was cancelled.")
     )
-    details = {"publication": data}
-    return Response(body(code, message, details), status.HTTP_409_CONFLICT)
+    return Problem(code, message, 409, publication=data)
 
 
 class MeasuresField(serializers.JSONField):

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0002_since_0_1_0'),
+        ('accounts', '0003_idempotency_keys'),
     ]
 
     operations = [

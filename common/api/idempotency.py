@@ -1,4 +1,4 @@
-"""Idempotency keys: a request repeated with the same key is executed once.
+"""Idempotency keys: a POST repeated with the same key is executed once.
 
     once   -> the response to a request of the API, or the stored one
     begin  -> claims the key, or returns the stored answer
@@ -12,80 +12,101 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import copy
 from datetime import timedelta
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
+from django.http import Http404, QueryDict
+from django.urls import resolve
 from django.utils import timezone
 from django.utils.translation import gettext
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.accounts.models import User
+from common.accounts.models import IdempotencyKey, User
+from common.api.errors import Conflict
 from common.api.requests import actor
-from ingestion.errors import IngestionError, StateConflict
-from ingestion.models import IdempotencyKey
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
-
+HEADER = "Idempotency-Key"
 # The time during which a repetition gets the first answer.
 RETENTION = timedelta(hours=24)
 # A request unfinished after this time has crashed. A guess, above any server's timeout.
 ABANDONED = timedelta(minutes=15)
-
-
 MAX_CHARS = 200
-HEADER = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="A word of your choice. The same request with the same key within 24 hours gets "
-    "the first answer and creates nothing; another request with it is refused (422).",
-)
 
 
-def keyed(handler: Handler) -> Handler:
-    """Declare that one action of a view obeys the header, by `once`."""
-    handler.guards = ("Idempotency-Key",)  # type: ignore[attr-defined]
-    return extend_schema(parameters=[HEADER])(handler)
-
-
-class KeyReused(IngestionError):
+class KeyReused(APIException):
     """The key was used before, for another request."""
 
-    code = "idempotency_key_reused"
+    status_code = 422
+    default_code = "idempotency_key_reused"
 
 
-def once(request: Request, work: Callable[[], Response]) -> Response:
+def keyed(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """The handler of a request whose response is stored under the key of the request."""
+
+    def handle(request: Request, *args: Any, **kwargs: Any) -> Any:
+        return once(request, lambda: handler(request, *args, **kwargs))
+
+    return handle
+
+
+def once(request: Request, work: Callable[[], Any]) -> Any:
     """The response of `work`, or the stored response if a request with the same key was answered.
 
-    Call it once the request has been read and checked: a repetition must still be permitted.
-    Raises KeyReused and StateConflict, see `begin`.
+    Call it once the request has been permitted: a repetition must still be, and what it made must
+    still be visible. Raises KeyReused and Conflict, see `begin`.
     """
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return work()
+    key = request.headers[HEADER]
     if not (0 < len(key) <= MAX_CHARS and key.isascii() and key.isprintable()):
         message = f"Give 1 to {MAX_CHARS} letters, digits or signs."
-        raise ValidationError({"Idempotency-Key": [message]})
+        raise ValidationError({HEADER: [message]})
     row = begin(actor(request), key, fingerprint(request))
     if row.status is not None:
-        headers = {"Idempotent-Replayed": "true"}
-        if row.location:
-            headers["Location"] = row.location
-        return Response(row.answer, row.status, headers=headers)
+        return _repeated(request, row)
     try:
         response = work()
     except BaseException:
         release(row)
         raise
-    location = response.headers.get("Location", "")
-    finish(row, response.status_code, response.data, location)
+    if response.status_code >= 400:
+        release(row)
+    elif place := response.get("Content-Location"):  # stored there, and only there
+        finish(row, response.status_code, None, place)
+    else:
+        finish(row, response.status_code, response.data, response.get("Location", ""))
     return response
+
+
+def _repeated(request: Request, row: IdempotencyKey) -> Any:
+    """The stored response. Raises Http404 if its user no longer sees what it made."""
+    response = Response(row.answer, row.status)
+    if row.location:
+        there = _get(request, row.location)
+        if there.status_code == 404:
+            raise Http404
+        if row.answer is None:
+            response = there
+        else:
+            response["Location"] = row.location
+    response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def _get(request: Request, address: str) -> Any:
+    """The response to a GET of an address of this site by the same user."""
+    inner = copy(request._request)
+    inner.method, inner.path = "GET", urlsplit(address).path
+    inner.path_info = inner.path
+    inner.META = {**inner.META, "CONTENT_LENGTH": "", "HTTP_ACCEPT": "application/json"}
+    inner.GET = QueryDict()
+    match = inner.resolver_match = resolve(inner.path)
+    return match.func(inner, *match.args, **match.kwargs)
 
 
 def fingerprint(request: Request) -> str:
@@ -110,7 +131,7 @@ def _of_file(value: Any) -> list[str]:
 def begin(user: User, key: str, fingerprint: str) -> IdempotencyKey:
     """The user's row of the key: a new one without `status`, or that of an answered request.
 
-    Raises KeyReused if that was another request, StateConflict if it is still being processed.
+    Raises KeyReused if that was another request, Conflict if it is still being processed.
     """
     IdempotencyKey.objects.filter(_over(), user=user, key=key).delete()
     row, is_new = IdempotencyKey.objects.get_or_create(
@@ -122,11 +143,11 @@ def begin(user: User, key: str, fingerprint: str) -> IdempotencyKey:
         raise KeyReused(
             gettext(
                 "This Idempotency-Key was sent with another request. Choose a new key for "
-                "each upload."
+                "each request."
             )
         )
     if row.status is None:
-        raise StateConflict(
+        raise Conflict(
             gettext(
                 "A request with this Idempotency-Key is being processed. Try again in a few "
                 "seconds."
