@@ -81,6 +81,7 @@ def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
         "sentences": [sentence_data(each) for each in answer.sentences],
         "sources": sources_data(answer.context, texts=texts, cited=answer.cited),
         **_measure(answer.context),
+        "evidence": answer.evidence.value,
         "confidence": answer.confidence,
         "retrieval_confidence": answer.retrieval_confidence,
         "supported": supported_share(answer.sentences),
@@ -128,6 +129,7 @@ def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
         "rank": passage.rank,
         "url": passage_url(passage),
         "currency": as_data(passage.currency),
+        "date": passage.date and passage.date.as_data(),
     }
     return {**data, "text": passage.text} if texts else data
 

@@ -17,16 +17,16 @@ from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import near_duplicates
 from search.answers.domain import Passage, SourceText
 
-# A passage's number and page, the names of its fields, and the number before each of its lines, as
-# `generating.messages` writes them.
-PASSAGE_OVERHEAD = 20
+# A passage's number, page and date, the names of its fields, and the number before each of its
+# lines, as `generating.messages` writes them.
+PASSAGE_OVERHEAD = 26
 LINE_OVERHEAD = 3
 
 _TOKENIZER = EstimatedTokenizer()
 # What a passage has of the first of its pieces.
 _OF_FIRST = (
     "document", "document_id", "version", "ordinal", "title", "page", "collection_id", "collection",
-    "language", "start", "media_type", "completeness",
+    "language", "start", "media_type", "date", "completeness",
 )  # fmt: skip
 
 

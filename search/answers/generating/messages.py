@@ -16,6 +16,7 @@ from string import Template
 
 from django.utils.translation import get_language_info
 
+from ingestion.document_dates import DateKind
 from ingestion.embedding.protocol import encodable
 from ingestion.parsing.page_pictures import is_deck
 from search.answers.domain import AnswerParameters, Context, Passage, Sentence, Verdict
@@ -26,6 +27,7 @@ Messages = list[dict[str, str]]
 
 # Characters without a glyph that can carry hidden text: tags and bidirectional overrides.
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
+_DATES = {DateKind.DOCUMENT: "date", DateKind.ADDED: "added"}
 # The last questions of a conversation that a follow-up may refer to (a guess).
 EARLIER = 5
 _REMINDER = (
@@ -214,6 +216,8 @@ def _passage(passage: Passage) -> str:
         header += f", section: {_data(_line(' > '.join(passage.heading_path)))}"
     if passage.page is not None:
         header += f", {'slide' if is_deck(passage.media_type) else 'page'}: {passage.page}"
+    if passage.date is not None:
+        header += f", {_DATES[passage.date.kind]}: {passage.date.value}"
     if passage.currency is not None:
         header += f", not current: {passage.currency.state.value.replace('_', ' ')}"
     # `splitlines` knows every character that some reader takes for the end of a line.

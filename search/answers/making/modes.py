@@ -13,7 +13,7 @@ stand in.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -71,6 +71,8 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
                     yield event
     work.now = replace(work.charged(), confidence=work.worth)
     _refuse_in_other_words(work)
+    for event in _abstain(work):
+        yield event
     _suggest(work)
     _name_gaps(work)
 
@@ -91,6 +93,17 @@ def _refuse_in_other_words(work: AnswerDraft) -> None:
     """
     if work.refuses_in_other_words:
         work.now = replace(work.now, state=State.REFUSED, sentences=())
+
+
+def _abstain(work: AnswerDraft) -> Iterator[Event]:
+    """Refuse an answer of a lower confidence than its asker accepts; yield what replaces it."""
+    below = work.request.abstain_below
+    if below is None or work.now.state is not State.DONE or (work.now.confidence or 0.0) >= below:
+        return
+    text = work.parameters.refusal
+    work.now = replace(work.now, state=State.REFUSED, text=text, sentences=())
+    work.note(gettext("Nothing is returned: the confidence is below %(below)g.") % {"below": below})
+    yield from (Sources(work.now.context), Token(text))
 
 
 def _suggest(work: AnswerDraft) -> None:

@@ -84,6 +84,7 @@ class Completion:
                 "state": answer.state.value,
                 "mode": answer.mode.value,
                 "searched_for": answer.searched_for,
+                "evidence": answer.evidence.value,
                 "confidence": answer.confidence,
                 "supported": supported_share(answer.sentences),
                 "degraded": list(answer.degraded),
@@ -98,7 +99,7 @@ class Completion:
         yield self._chunk({"content": self.links.add(text)})
 
     def _end(self, answer: Answered) -> Iterator[str]:
-        delta = {"annotations": self._annotations} if self.links.citations else {}
+        delta = {"annotations": self._annotations(answer)} if self.links.citations else {}
         yield self._chunk(delta, _finish(answer), self._own(answer))
         if self.chat.counts_usage:
             usage = {"choices": [], "usage": _usage(answer)}
@@ -110,7 +111,7 @@ class Completion:
             "role": "assistant",
             "content": self.links.text,
             "refusal": None,
-            "annotations": self._annotations,
+            "annotations": self._annotations(answer),
         }
         reason = _finish(answer)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
@@ -121,9 +122,11 @@ class Completion:
             **self._own(answer),
         }
 
-    @property
-    def _annotations(self) -> list[dict[str, Any]]:
-        return [{"type": "url_citation", "url_citation": each} for each in self.links.citations]
+    def _annotations(self, answer: Answered) -> list[dict[str, Any]]:
+        return [
+            {"type": "url_citation", "url_citation": each}
+            for each in self.links.annotations(answer)
+        ]
 
     def _chunk(
         self, delta: dict[str, Any], reason: str | None = None, own: dict[str, Any] | None = None
@@ -197,4 +200,5 @@ def _answer_request(chat: ChatRequest, request: Request) -> AnswerRequest:
         channel="chat",
         is_recorded=is_recorded(request),
         earlier=chat.earlier,
+        abstain_below=chat.abstain_below,
     )
