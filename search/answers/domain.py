@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ingestion.currency_dates import Currency
 from ingestion.document_dates import DocumentDate
-from search.domain import Evidence
+from search.domain import EvidenceLevel
 
 
 class Mode(StrEnum):
@@ -286,15 +286,15 @@ class Answered:
         return bool(self.model) or (self.confidence or 0.0) >= SURE
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceLevel:
         """How well its sources bear it out: STRONG from SURE on, if they bear out every sentence
         that claims something. NONE for a refusal, and for an answer that broke off.
         """
         if self.state not in (State.RUNNING, State.DONE):
-            return Evidence.NONE
+            return EvidenceLevel.NONE
         doubted = any(each.verdict in NOT_SUPPORTED for each in self.sentences)
         is_strong = (self.confidence or 0.0) >= SURE and not doubted
-        return Evidence.STRONG if is_strong else Evidence.WEAK
+        return EvidenceLevel.STRONG if is_strong else EvidenceLevel.WEAK
 
     @property
     def cited(self) -> tuple[int, ...]:

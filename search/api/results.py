@@ -14,13 +14,22 @@ from rest_framework import serializers
 
 from ingestion.api.serializers import CurrencyField, DocumentDateField, MetadataField
 from ingestion.documents.currency import as_data
-from search.domain import Contribution, Evidence, Explanation, Leaf, Node, Operation, Signal, Trial
+from search.domain import (
+    Contribution,
+    EvidenceLevel,
+    Explanation,
+    Leaf,
+    Node,
+    Operation,
+    Signal,
+    Trial,
+)
 from search.presentation.passage_blocks import NamedSection
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import SIGNALS, ProfileNameSerializer
 
 CONCEPT_RAG = "concept-rag"
-EVIDENCE = [each.value for each in Evidence]
+EVIDENCE = [each.value for each in EvidenceLevel]
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 

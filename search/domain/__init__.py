@@ -47,7 +47,7 @@ from search.domain.rankings import (
     Candidate,
     Combination,
     Contribution,
-    Evidence,
+    EvidenceLevel,
     Explanation,
     Group,
     Hit,

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from search.domain.signals import Signal
 
 
-class Evidence(StrEnum):
+class EvidenceLevel(StrEnum):
     """How well results, or an answer, bear out an answer to the question."""
 
     STRONG = "strong"

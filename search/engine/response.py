@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from search.domain import (
     Classification,
-    Evidence,
+    EvidenceLevel,
     Group,
     Hit,
     Profile,
@@ -144,14 +144,14 @@ class SearchResponse:
         return bool(self.unknown) or self.confidence < self.profile.confidence_threshold / 2
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> EvidenceLevel:
         """How well the results bear out an answer: WEAK for a low or unknown confidence, NONE
         without results, and where the page says that probably nothing answers.
         """
         if not self.total or self.fits_nothing:
-            return Evidence.NONE
+            return EvidenceLevel.NONE
         is_weak = self.confidence is None or self.low_confidence
-        return Evidence.WEAK if is_weak else Evidence.STRONG
+        return EvidenceLevel.WEAK if is_weak else EvidenceLevel.STRONG
 
     @property
     def total(self) -> int:

@@ -26,7 +26,7 @@ from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
-from search.domain import Evidence
+from search.domain import EvidenceLevel
 from search.engine.notes import unreadable_notes
 from search.errors import SearchError
 from search.presentation.document_text import MAX_ORDINAL, section_around, whole_text
@@ -50,7 +50,7 @@ class FoundItem(BaseModel):
 
 class Found(BaseModel):
     results: list[FoundItem]
-    evidence: Evidence = Field(description="none: nothing here seems to answer.")
+    evidence: EvidenceLevel = Field(description="none: nothing here seems to answer.")
     confidence: float | None = Field(description="That the results answer, from 0 to 1.")
 
 
@@ -98,7 +98,7 @@ class Unsupported(BaseModel):
 class AnswerItem(BaseModel):
     text: str = Field(description="Markdown with citations such as [1].")
     state: str = Field(description="done, or refused if nothing readable seems to answer.")
-    evidence: Evidence = Field(description="How well the sources bear it out.")
+    evidence: EvidenceLevel = Field(description="How well the sources bear it out.")
     confidence: float | None
     sources: list[SourceItem]
     unsupported: list[Unsupported] = Field(

@@ -16,7 +16,7 @@ from search.answers.domain import State
 from search.answers.generating.messages import passages_block
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
-from search.domain import Evidence
+from search.domain import EvidenceLevel
 from search.mcp.tool_results import Caller, answered, fetch
 from search.mcp.tool_results import search as agents_search
 from tests.support.factories import make_document
@@ -102,19 +102,19 @@ def test_dates_of_many_sources_cost_no_query_each(
 def test_evidence_is_strong_weak_or_none_at_every_door(api: APIClient, terms: Document) -> None:
     caller = Caller(None, "https://kb.example.org/")
     good = agents_search(QUESTION, caller)
-    assert good.evidence is Evidence.STRONG
+    assert good.evidence is EvidenceLevel.STRONG
     assert api.get(SEARCH, {"q": QUESTION}).json()["evidence"] == "strong"
-    assert agents_search("zyzzyva quokka mating rituals", caller).evidence is Evidence.NONE
+    assert agents_search("zyzzyva quokka mating rituals", caller).evidence is EvidenceLevel.NONE
     refused = answering.answer(AnswerRequest("Who was the first king of Norway?", viewer=None))
-    assert (refused.state, refused.evidence) == (State.REFUSED, Evidence.NONE)
-    assert answered(refused, caller).evidence is Evidence.NONE
+    assert (refused.state, refused.evidence) == (State.REFUSED, EvidenceLevel.NONE)
+    assert answered(refused, caller).evidence is EvidenceLevel.NONE
 
 
 def test_a_program_may_ask_for_nothing_rather_than_a_guess(api: APIClient, terms: Document) -> None:
     caller = Caller(None, "https://kb.example.org/")
     assert agents_search(QUESTION, caller, abstain_below=0.01).results
     nothing = agents_search(QUESTION, caller, abstain_below=1.0)
-    assert (nothing.results, nothing.evidence) == ([], Evidence.NONE)
+    assert (nothing.results, nothing.evidence) == ([], EvidenceLevel.NONE)
     body: dict[str, Any] = api.get(SEARCH, {"q": QUESTION, "abstain_below": 1}).json()
     assert (body["results"], body["total"], body["evidence"]) == ([], 0, "none")
     assert body["notes"] == ["Nothing is returned: the confidence is below 1."]
@@ -126,3 +126,23 @@ def test_a_program_may_ask_for_nothing_rather_than_a_guess(api: APIClient, terms
     wrong = api.post(CHAT, chat | {"abstain_below": "high"}, "json")
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "abstain_below")
     assert api.get(SEARCH, {"q": QUESTION, "abstain_below": 2}).status_code == 400
+
+
+def test_an_answer_gives_both_figures_where_editions_disagree(
+    client: Client, api: APIClient, handbook: Collection, terms: Document
+) -> None:
+    old = TERMS.replace("2026", "2023").replace("48", "24")
+    make_document(handbook, old, file_name="old.md")
+    note = "Sources disagree. 2026: 48 hours (source 1); 2023: 24 hours (source 2)."
+    body = api.post(ANSWERS, {"q": QUESTION}, "json").json()
+    assert [note] == [each for each in body["notes"] if "disagree" in each]
+    assert [each["title"] for each in body["sources"] if each["cited"]] == [
+        "Rental terms 2026",
+        "Rental terms 2023",
+    ]
+    assert note in client.post("/answers/", {"q": QUESTION}, follow=True).content.decode()
+    chat = {"model": "steelyard", "messages": [{"role": "user", "content": QUESTION}]}
+    reply = api.post(CHAT, chat, "json").json()
+    assert "Sources disagree" in reply["choices"][0]["message"]["content"]
+    result = answered(answering.answer(AnswerRequest(QUESTION, viewer=None)), Caller(None, "x"))
+    assert note in result.notes

@@ -218,6 +218,35 @@ class TestEditions:
         old.refresh_from_db()
         assert (old.superseded_by, waiting(desk)) == (again, {})
 
+    def test_titles_that_differ_in_a_year_or_a_mark_are_suggested_whichever_comes_first(
+        self, desk: Client, handbook: Collection, shelf: Collection
+    ) -> None:
+        def add(title: str, collection: Collection = handbook) -> Document:
+            text = f"# {title}\n\nIts own words, {' '.join(reversed(title.split()))}.\n"
+            return make_document(collection, text, file_name="a.md", source=f"{title}.md")
+
+        newest = add("Rental terms 2026")
+        assert newest.edition_of is None
+        oldest = add("Rental terms 2021")
+        newest.refresh_from_db()
+        assert (newest.edition_of, oldest.edition_of) == (oldest, None)
+        middle = add("Rental terms 2023")
+        newest.refresh_from_db()
+        assert (newest.edition_of, middle.edition_of) == (middle, oldest)
+        old, final = add("Car policy (old)"), add("Car policy, final")
+        assert final.edition_of == old
+        assert add("Rental terms 2027", shelf).edition_of is None
+        assert add("Minutes 2026-03-01").edition_of is add("Minutes 2026-04-01").edition_of is None
+        titles = [newest.title, middle.title, final.title]
+        assert sorted(waiting(desk)["editions"]) == sorted(titles)
+
+    def test_a_long_series_is_no_row_of_editions(self, desk: Client, handbook: Collection) -> None:
+        for number in range(1, 7):
+            make_document(
+                handbook, f"# Chapter {number}\n\nOf {number} things.\n", file_name=f"{number}.md"
+            )
+        assert waiting(desk) == {}
+
     def test_suggestion_can_be_rejected(self, desk: Client, old: Document) -> None:
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         decide(desk, again, "apart")

@@ -19,6 +19,8 @@ from django.utils.translation import get_language_info
 from ingestion.document_dates import DateKind
 from ingestion.embedding.protocol import encodable
 from ingestion.parsing.page_pictures import is_deck
+from search.answers.as_json import MOST_CONFLICTS
+from search.answers.checking.conflicts import Conflict, conflicts
 from search.answers.domain import AnswerParameters, Context, Passage, Sentence, Verdict
 from search.answers.prompts import RULES
 from search.query import MAX_QUERY_CHARS
@@ -66,8 +68,9 @@ def answer_messages(
         fence=f"<{fence}>",
     )
     block = passages_block(context.passages, fence)
-    prompt = f"{block}\n\n{_REMINDER.format(fence=f'<{fence}>')}\n\nQuestion: {_line(question)}"
-    return _messages(system, prompt)
+    said = "".join(_disagreement(each) for each in conflicts(context)[:MOST_CONFLICTS])
+    reminder = _REMINDER.format(fence=f"<{fence}>")
+    return _messages(system, f"{block}\n\n{reminder}\n{said}\nQuestion: {_line(question)}")
 
 
 def repair_messages(
@@ -207,6 +210,14 @@ def language_name(code: str) -> str:
         return str(get_language_info(code)["name"])
     except KeyError:
         return "the language of the question"
+
+
+def _disagreement(conflict: Conflict) -> str:
+    sides = (f"[{each.passage.number}] {_data(_line(each.figure))}" for each in conflict.sides)
+    return (
+        f"Passages disagree: {' and '.join(sides)}. If you use this, give both with the dates of "
+        "their passages, in this order; do not say which is right.\n"
+    )
 
 
 def _passage(passage: Passage) -> str:

@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from ingestion.documents import completeness
 from search.answers import recording
-from search.answers.as_json import not_current
+from search.answers.as_json import disagreements, not_current
 from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
@@ -78,8 +78,10 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
 
 
 def _name_gaps(work: AnswerDraft) -> None:
-    """Say which cited documents are not current or incomplete, by the numbers of their passages."""
-    work.note(*not_current(work.now))
+    """Say which cited documents disagree, are not current or incomplete, by the numbers of their
+    passages.
+    """
+    work.note(*disagreements(work.now), *not_current(work.now))
     first = {each.version: each for each in reversed(work.now.cited_passages)}
     for passage in first.values():
         if gap := completeness.note(passage.completeness):

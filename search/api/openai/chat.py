@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from common.api.access import AnonymousAnswersThrottle, UserAnswersThrottle
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
-from search.answers.as_json import not_current, supported_share
+from search.answers.as_json import disagreements, not_current, supported_share
 from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Event, Failed, Sources, Token
 from search.answers.rendering import plain_line
@@ -151,8 +151,10 @@ def _finish(answer: Answered) -> str:
 
 
 def _notice(answer: Answered) -> str:
-    """Why no model wrote all of it, and outdated sources: clients may show content alone."""
-    stale = not_current(answer)
+    """Why no model wrote all of it, sources that disagree or are outdated: clients may show
+    content alone.
+    """
+    stale = (*disagreements(answer), *not_current(answer))
     why = answer.notes[:1] if answer.degraded or not answer.model else ()
     return "".join(f"\n\n*{plain_line(each)}*" for each in dict.fromkeys((*why, *stale)))
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from search.answers.domain import SURE, Answered, Mode, Sentence, State, Verdict
-from search.domain import Evidence
+from search.domain import EvidenceLevel
 
 
 @pytest.mark.parametrize(
     ("state", "confidence", "verdicts", "evidence"),
     [
-        (State.DONE, SURE, [Verdict.SUPPORTED, Verdict.UNCHECKED], Evidence.STRONG),
-        (State.DONE, SURE - 0.01, [Verdict.SUPPORTED], Evidence.WEAK),
-        (State.DONE, None, [Verdict.SUPPORTED], Evidence.WEAK),
-        (State.DONE, 1.0, [Verdict.SUPPORTED, Verdict.UNSUPPORTED], Evidence.WEAK),
-        (State.DONE, 1.0, [Verdict.UNVERIFIED], Evidence.WEAK),
-        (State.REFUSED, 1.0, [], Evidence.NONE),
-        (State.FAILED, 1.0, [Verdict.SUPPORTED], Evidence.NONE),
+        (State.DONE, SURE, [Verdict.SUPPORTED, Verdict.UNCHECKED], EvidenceLevel.STRONG),
+        (State.DONE, SURE - 0.01, [Verdict.SUPPORTED], EvidenceLevel.WEAK),
+        (State.DONE, None, [Verdict.SUPPORTED], EvidenceLevel.WEAK),
+        (State.DONE, 1.0, [Verdict.SUPPORTED, Verdict.UNSUPPORTED], EvidenceLevel.WEAK),
+        (State.DONE, 1.0, [Verdict.UNVERIFIED], EvidenceLevel.WEAK),
+        (State.REFUSED, 1.0, [], EvidenceLevel.NONE),
+        (State.FAILED, 1.0, [Verdict.SUPPORTED], EvidenceLevel.NONE),
     ],
 )
 def test_evidence_of_an_answer(
-    state: State, confidence: float | None, verdicts: list[Verdict], evidence: Evidence
+    state: State, confidence: float | None, verdicts: list[Verdict], evidence: EvidenceLevel
 ) -> None:
     sentences = tuple(Sentence(0, 1, "x", verdict=each) for each in verdicts)
     answer = Answered(
