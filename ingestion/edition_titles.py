@@ -50,7 +50,8 @@ def edition_title(title: str) -> EditionTitle:
     are numbers within names, such as INC-2024-0042.
     """
     stem: list[str] = []
-    year, number, rank = 0, (1,), 0
+    year, rank = 0, 0
+    number: tuple[int, ...] = (1,)
     folded = unicodedata.normalize("NFKC", title).casefold()
     for piece in re.split(r"[\s_,;()\[\]]+", folded):
         tokens = _TOKEN.findall(piece)

@@ -11,6 +11,7 @@ import pytest
 from django.core import mail
 from django.core.management import call_command
 from django.test import Client
+from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
@@ -19,6 +20,7 @@ from ingestion.documents.currency import declare
 from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
+from search.answers.old_sources import old_sources
 from search.readers import reviews
 from tests.samples.builders import make_zip
 from tests.support.admin_client import form_data, said, signed_in, staff
@@ -294,3 +296,28 @@ def test_exports_contain_currency(ann: User, old: Document, tmp_path: Path) -> N
     again = Document.objects.get(public_id=new.public_id)
     assert (again.valid_from, again.review_by, again.owner) == (TODAY, TODAY, ann)
     assert [each.public_id for each in again.supersedes.all()] == [old.public_id]
+
+
+def test_old_documents_that_most_answers_cite_are_listed(
+    desk: Client, api: APIClient, handbook: Collection, administrator: User
+) -> None:
+    def add(title: str, words: str) -> Document:
+        return make_document(handbook, f"# {title}\n\n{words}.\n", file_name="a.md")
+
+    lamps = add("Lamps 2019", "The lamps of the harbour burn for 40 hours")
+    ropes = add("Ropes 2021", "The ropes of the harbour are tarred twice a year")
+    add("Boats 2026", "The boats of the harbour are painted blue")
+    asked = ("How long do the lamps burn?", "Which lamps burn at the harbour?", "ropes tarred",
+             "boats painted")  # fmt: skip
+    for question in asked:
+        assert api.post("/api/v1/answers/", {"q": question}, "json").json()["state"] == "done"
+    listed = old_sources(administrator)
+    assert [(each.document, each.date.value) for each in listed] == [
+        (lamps, "2019"),
+        (ropes, "2021"),
+    ]
+    page = desk.get(QUEUE).content.decode()
+    assert f"2019 · cited by {listed[0].answers} answers" in " ".join(page.split())
+    decide(desk, lamps, "right")
+    declare(ropes, acting_user=None, valid_until=TODAY - DAY)
+    assert "Old, and much cited" not in desk.get(QUEUE).content.decode()
