@@ -16,7 +16,7 @@ class DateKind(StrEnum):
     ADDED = "added"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class DocumentDate:
     """A day, month or year in ISO 8601, as exact as its source: 2026-03-01, 2026-03 or 2026.
 

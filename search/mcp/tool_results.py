@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -25,6 +26,7 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.answers.as_json import passage_url
+from search.answers.checking.conflicts import differ
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
 from search.domain import EvidenceLevel
 from search.engine.notes import unreadable_notes
@@ -149,10 +151,16 @@ def search(
         record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)
     response = response.abstaining(abstain_below)
     return Found(
-        results=[_found(result, caller) for result in response.results],
+        results=[_found(each, caller) for result in response.results for each in _editions(result)],
         evidence=response.evidence,
         confidence=response.confidence,
     )
+
+
+def _editions(result: Result) -> Iterator[Result]:
+    """The result, and the documents folded under it that differ from its text in a figure."""
+    yield result
+    yield from (copy for copy in result.copies if differ(result.text, copy.text))
 
 
 def _found(result: Result, caller: Caller) -> FoundItem:

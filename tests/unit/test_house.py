@@ -36,6 +36,7 @@ ALLOWED: dict[str, int] = {
     "0126-text-of-office-files": 1_550,  # headers, comments, symbols, tables of sheets, slides
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
+    "0128-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
 }
 LONG_FUNCTIONS = 18
 

@@ -144,5 +144,7 @@ def test_an_answer_gives_both_figures_where_editions_disagree(
     chat = {"model": "steelyard", "messages": [{"role": "user", "content": QUESTION}]}
     reply = api.post(CHAT, chat, "json").json()
     assert "Sources disagree" in reply["choices"][0]["message"]["content"]
+    found = agents_search(QUESTION, Caller(None, "https://kb.example.org/")).results
+    assert sorted(each.date.value for each in found if each.date) == ["2023", "2026"]
     result = answered(answering.answer(AnswerRequest(QUESTION, viewer=None)), Caller(None, "x"))
     assert note in result.notes

@@ -76,7 +76,7 @@ def conflicts(context: Context) -> list[Conflict]:
     return [
         conflict
         for one, other in combinations(first, 2)
-        if one.document != other.document
+        if one.document != other.document and _headings(one) & _headings(other)
         for conflict in _between(one, other)
     ]
 
@@ -154,10 +154,23 @@ def _kind(figure: Figure) -> str:
     return figure.unit.dimension if figure.unit else "number"
 
 
-@lru_cache(maxsize=64)  # an answer compares the same few passages
+def _headings(passage: Passage) -> set[tuple[str, ...]]:
+    """The stems of its title and headings, to read figures only where two passages share one."""
+    paths = (passage.heading_path, *(path for _, path in passage.sections))
+    names = (passage.title, *(path[-1] for path in paths if path))
+    return {edition_title(name).stem for name in names}
+
+
 def _of(passage: Passage) -> tuple[_Line, ...]:
     sections = passage.sections or ((0, passage.heading_path),)
-    return tuple(_lines(passage.text, passage.title, sections, passage.language))
+    return _read(passage.text, passage.title, sections, passage.language)
+
+
+@lru_cache(maxsize=64)  # an answer compares the same passages, under other numbers
+def _read(
+    text: str, title: str, sections: tuple[tuple[int, tuple[str, ...]], ...], language: str
+) -> tuple[_Line, ...]:
+    return tuple(_lines(text, title, sections, language))
 
 
 def _lines(
