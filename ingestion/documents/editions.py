@@ -165,7 +165,9 @@ def _offer_by_title(document: Document, others: DocumentQuerySet) -> bool:
     if not title.stem:
         return False
     named = others.filter(reduce(and_, (Q(title__icontains=word) for word in title.stem)))
-    named = named.select_related("current").defer("current__text").order_by("pk")
+    # Several documents of one title, as files of many folders have, are no editions of each other.
+    named = named.exclude(title__iexact=document.title).order_by("pk")
+    named = named.select_related("current").defer("current__text")
     rows = [row for row in named[:MOST_TITLES] if edition_title(row.title).stem == title.stem]
     rows.append(document)
     if len(rows) > SERIES:

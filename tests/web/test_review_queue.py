@@ -242,6 +242,14 @@ class TestEditions:
         titles = [newest.title, middle.title, final.title]
         assert sorted(waiting(desk)["editions"]) == sorted(titles)
 
+    def test_files_of_one_title_are_no_editions_of_each_other(
+        self, desk: Client, handbook: Collection
+    ) -> None:
+        for number in (1, 2, 3):
+            text = f"---\ndate: 2026-01-0{number}\n---\n# Read me\n\nOf folder {number}.\n"
+            make_document(handbook, text, file_name="readme.md", source=f"{number}/readme.md")
+        assert waiting(desk) == {"editions": ["Read me"]}  # the second, of exactly one other
+
     def test_a_long_series_is_no_row_of_editions(self, desk: Client, handbook: Collection) -> None:
         for number in range(1, 7):
             make_document(

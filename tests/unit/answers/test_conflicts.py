@@ -11,6 +11,8 @@ from search.answers.as_json import disagreements
 from search.answers.checking.conflicts import Conflict, conflicts, differ
 from search.answers.domain import AnswerParameters, Context
 from search.answers.generating.messages import answer_messages
+from search.answers.making.writing import with_both_sides
+from search.answers.quote_pieces import quote_of
 from tests.support.pieces import passage, piece
 from tests.support.planted_conflicts import pairs
 
@@ -121,6 +123,18 @@ def test_a_nearly_equal_passage_with_another_figure_is_no_copy() -> None:
     assert piece(2, text.format("24 hours")).repeats(one)
     late = piece(9, text.format("48 hours"))
     assert late.repeats(one)
+
+
+def test_both_sides_are_quoted_first_and_the_rest_follows() -> None:
+    texts = (RULE.format("24 hours"), "The desk is open.", RULE.format("48 hours"))
+    titles = ("Terms 2023", "Desk", "Terms 2026")
+    context = Context(
+        tuple(passage(n, text, titles[n - 1]) for n, text in enumerate(texts, start=1))
+    )
+    quotes = [quote_of(each, 0, 1.0) for each in context.passages[:2]]
+    assert [each.passage for each in with_both_sides(quotes, context)] == [3, 1, 2]
+    assert with_both_sides(quotes[1:], context) == tuple(quotes[1:])
+    assert with_both_sides((), context) == ()
 
 
 def test_the_model_is_told_of_both_sides() -> None:
