@@ -62,7 +62,7 @@ def measure_backgrounds() -> int:
 
 @shared_task
 def gather_gaps() -> int:
-    return failed_search_detection.gather() + feedback.gather()
+    return failed_search_detection.gather(answered=feedback.answered) + feedback.gather()
 
 
 @shared_task

@@ -24,6 +24,7 @@ from common.api.serializers import (
 )
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
+from ingestion.document_dates import DateKind
 from ingestion.documents import completeness, currency
 from ingestion.documents.restricted_readers import Readers
 from ingestion.domain import Completeness
@@ -233,6 +234,17 @@ class CurrencyField(serializers.JSONField):
             dated = [each.pk for each in rows if each.may_be_dated]
             context["currencies"] = currency.currencies(dated, request.user)
         return currency.as_data(context["currencies"].get(value.pk), request.build_absolute_uri)
+
+
+_DATE: dict[str, Any] = {
+    "value": {"type": "string", "example": "2026-03"},
+    "kind": {"type": "string", "enum": [kind.value for kind in DateKind]},
+}
+
+
+@extend_schema_field({"type": "object", "properties": _DATE, "nullable": True})
+class DocumentDateField(serializers.JSONField):
+    """A document's own date, or (`added`) the day of its upload. A day, month or year."""
 
 
 class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):

@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from common.database import hold_name
 from ingestion.currency_dates import CURRENT, Currency, CurrencyState, state_on
+from ingestion.document_dates import DateKind, DocumentDate, as_day
 from ingestion.documents.versions import locked
 from ingestion.errors import InvalidCurrency
 from ingestion.events import log, tell_of_currency
@@ -128,6 +129,15 @@ def label(currency: Currency | None, *, title: bool = False) -> str:
     }
     day = date_format(currency.day, gettext("j F Y")) if currency.day else ""
     return texts[currency.state] % {"day": day}
+
+
+def date_label(date: DocumentDate | None) -> str:
+    """The date in words: "March 2026", "added 28 November 2026"; empty without one."""
+    if date is None:
+        return ""
+    form = {4: "Y", 7: "F Y"}.get(len(date.value), gettext("j F Y"))
+    day = date_format(as_day(date.value), form)
+    return day if date.kind is DateKind.DOCUMENT else gettext("added %(day)s") % {"day": day}
 
 
 def as_data(currency: Currency | None, absolute: Callable[[str], str] = str) -> dict[str, Any]:

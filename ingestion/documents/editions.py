@@ -6,16 +6,20 @@ A file names documents of its own collection alone, by id, source, file name or 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cmp_to_key, reduce
+from itertools import pairwise
+from operator import and_
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.currency_dates import DATES, day_of
 from ingestion.documents.currency import declare
+from ingestion.edition_titles import edition_title
 from ingestion.errors import InvalidCurrency
 from ingestion.lexical.near_duplicates import MAX_DISTANCE
 from ingestion.models import Document, DocumentVersion, Lane
@@ -25,6 +29,9 @@ CHANGE = "ingestion.change_document"
 # Passages of a new document that are compared with those of its collection, and the share of them
 # that another document must nearly hold. Guesses; each passage costs a look at all signatures.
 PROBES, ALIKE = 5, 0.5
+# The most documents whose titles differ as those of editions do, and of titles that are compared.
+# Guesses.
+SERIES, MOST_TITLES = 4, 50
 
 _NEAR = """
 SELECT c.document_id, count(DISTINCT probe.at)
@@ -130,8 +137,9 @@ def _called(name: str) -> Q:
 def offer(version: DocumentVersion) -> None:
     """Mark a new document that may be a new edition of another one, for a person to decide.
 
-    Such a document is newer than another one of the collection, and has the same title or, if a
-    person uploaded it, nearly the same passages.
+    Such a document is newer than another one of the collection, and has the same title, or one that
+    differs in a year, a number or a word such as "final"; or, if a person uploaded it, nearly the
+    same passages. If it is the older one of two such titles, the newer one is marked.
     """
     rows = Document.objects.filter(pk=version.document_id, parent=None, edition_of=None)
     document = rows.select_related("current").defer("current__text").first()
@@ -141,10 +149,38 @@ def offer(version: DocumentVersion) -> None:
     others = others.filter(current__isnull=False, superseded_by=None).exclude(pk=document.pk)
     same = list(others.filter(title__iexact=document.title).select_related("current")[:2])
     older = same[0] if len(same) == 1 else None
+    if older is None and _offer_by_title(document, others):
+        return
     if older is None and version.lane == Lane.INTERACTIVE:
         older = _near(document, others)
     if older is not None and _is_newer(document, older):
         rows.update(edition_of=older)
+
+
+def _offer_by_title(document: Document, others: DocumentQuerySet) -> bool:
+    """Mark the document, and the next newer one, by titles that share a stem; return whether any
+    do. Of more than SERIES documents none is an edition: they are minutes, chapters, invoices.
+    """
+    title = edition_title(document.title)
+    if not title.stem:
+        return False
+    named = others.filter(reduce(and_, (Q(title__icontains=word) for word in title.stem)))
+    # Several documents of one title, as files of many folders have, are no editions of each other.
+    named = named.exclude(title__iexact=document.title).order_by("pk")
+    named = named.select_related("current").defer("current__text")
+    rows = [row for row in named[:MOST_TITLES] if edition_title(row.title).stem == title.stem]
+    rows.append(document)
+    if len(rows) > SERIES:
+        offered = Document.objects.filter(pk__in=[row.pk for row in rows], edition_of__in=rows)
+        offered.exclude(title__iexact=F("edition_of__title")).update(edition_of=None)
+        return True
+    rows.sort(key=cmp_to_key(lambda one, other: 1 if _is_newer(one, other) else -1))
+    at = rows.index(document)
+    for older, newer in pairwise(rows[max(0, at - 1) : at + 2]):
+        if _is_newer(newer, older):
+            fresh = Document.objects.filter(Q(edition_of=None) | Q(edition_of__in=rows))
+            fresh.filter(pk=newer.pk).update(edition_of=older)
+    return len(rows) > 1
 
 
 def _near(document: Document, others: DocumentQuerySet) -> Document | None:
@@ -161,7 +197,12 @@ def _near(document: Document, others: DocumentQuerySet) -> Document | None:
 
 
 def _is_newer(document: Document, older: Document) -> bool:
-    """Compare the dates in both files; else of the uploads, unless both came from a source."""
+    """Compare what the titles say; else the dates in both files; else of the uploads, unless both
+    came from a source.
+    """
+    by_titles = edition_title(document.title).is_newer(edition_title(older.title))
+    if by_titles is not None:
+        return by_titles
     dates = [v and (v.file_modified or v.file_created) for v in (document.current, older.current)]
     by_files = all(dates) or (document.source and older.source)
     mine, theirs = dates if by_files else (document.created, older.created)

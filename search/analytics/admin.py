@@ -174,10 +174,11 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         summaries = gap_queue.summaries(request.user, state=state, limit=MAX_GAPS)
         context = {
             "cl": None,
-            "gaps": summaries,
+            "gaps": [each for each in summaries if not each.is_probably_fine],
+            "fine": [each for each in summaries if each.is_probably_fine],
             "state": state,
             "states": STATES.items(),
-            "shown": MAX_GAPS,
+            "shown": MAX_GAPS if len(summaries) == MAX_GAPS else 0,
             "opts": self.opts,
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 import numpy as np
 from django.db import transaction
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
 Kind = Interaction.Kind
+Answered = Callable[[Sequence[SearchEvent]], Container[int]]
 
 # Above the cosines of all 20 pairs of different questions on one subject (to .70) and below 16 of
 # 20 pairs of paraphrases, with the packaged model (ADR 27); for another model a guess.
@@ -94,12 +96,13 @@ class Failure:
     signs: tuple[Sign, ...]
 
 
-def gather(*, now: datetime | None = None) -> int:
+def gather(*, now: datetime | None = None, answered: Answered = lambda _: ()) -> int:
     """Process all settled events, oldest first; return how many.
 
-    If the embedding model is unavailable, the remaining events wait for the next run.
+    `answered` returns the keys of those searches above whose results an answer stood. If the
+    embedding model is unavailable, the remaining events wait for the next run.
     """
-    return drained(_gather_batch, now, "Search gaps")
+    return drained(partial(_gather_batch, answered=answered), now, "Search gaps")
 
 
 def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -> int:
@@ -118,36 +121,47 @@ def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -
 
 
 @transaction.atomic
-def _gather_batch(settled: datetime) -> int:
+def _gather_batch(settled: datetime, *, answered: Answered) -> int:
     # Two concurrent runs could open two gaps for one question.
     database.hold(database.SEARCH_EVENTS)
     waiting = SearchEvent.objects.filter(gathered=False, at__lte=settled).order_by("pk")
     events = list(waiting.select_for_update(skip_locked=True, no_key=True)[:BATCH])
     if not events:
         return 0
-    failures = [failure for failure in _failures(events) if failure.signs]
+    failures = [failure for failure in _failures(events, answered) if failure.signs]
     if failures:
         file_failures(failures)
     SearchEvent.objects.filter(pk__in=[event.pk for event in events]).update(gathered=True)
     return len(events)
 
 
-def _failures(events: Sequence[SearchEvent]) -> Iterable[Failure]:
+def _failures(events: Sequence[SearchEvent], answered: Answered) -> Iterable[Failure]:
     searches = [e for e in events if e.page == 1 and e.follows_id is None and e.folded]
     interactions: dict[int, list[Interaction]] = defaultdict(list)
     for interaction in Interaction.objects.filter(event__in=searches):
         interactions[interaction.event_id].append(interaction)
-    following = _next_questions(searches)
+    following, with_answer = _next_questions(searches), answered(searches)
     for event in searches:
-        yield Failure(event, signs_of(event, interactions[event.pk], following.get(event.pk)))
+        signs = signs_of(
+            event,
+            interactions[event.pk],
+            following.get(event.pk),
+            is_answered=event.pk in with_answer,
+        )
+        yield Failure(event, signs)
 
 
 def signs_of(
-    event: SearchEvent, interactions: Iterable[Interaction], next_question: SearchEvent | None
+    event: SearchEvent,
+    interactions: Iterable[Interaction],
+    next_question: SearchEvent | None,
+    *,
+    is_answered: bool = False,
 ) -> tuple[Sign, ...]:
     """The signs that a search failed; empty if its visitor gave evidence of success.
 
-    `next_question` is the visitor's next question within NEXT_WITHIN, if any.
+    `next_question` is the visitor's next question within NEXT_WITHIN, if any. `is_answered`: an
+    answer stood above the results, so that nobody had to open one.
     """
     kinds = {interaction.kind for interaction in interactions}
     read = any((interaction.seconds or 0) >= READ_SECONDS for interaction in interactions)
@@ -160,7 +174,7 @@ def signs_of(
         if next_question is not None and _asks_the_same(event, next_question):
             signs.append(Sign.REFORMULATED)
         # API clients never click, so the absence of a click tells nothing.
-        elif event.total and event.channel == SearchEvent.Channel.PAGE:
+        elif event.total and event.channel == SearchEvent.Channel.PAGE and not is_answered:
             signs.append(Sign.NO_CLICK)
     return tuple(signs)
 

@@ -60,6 +60,11 @@ class GapSummary:
         return self.gap.pk
 
     @property
+    def is_probably_fine(self) -> bool:
+        """Whether nobody opened a result, and nothing else speaks of a failure."""
+        return self.counts.keys() == {Sign.NO_CLICK}
+
+    @property
     def signs(self) -> tuple[str, ...]:
         """The labels of its signs, the most common first."""
         ordered = sorted(self.counts, key=lambda sign: (-self.counts[sign], COSTS[sign], sign))

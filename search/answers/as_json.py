@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from ingestion.documents.currency import as_data, label
+from ingestion.documents.currency import as_data, date_label, label
 from ingestion.models.collections import Viewer
+from search.answers.checking.conflicts import Statement, cited_conflicts
 from search.answers.domain import (
     Answered,
     Begun,
@@ -34,6 +35,8 @@ from search.answers.domain import (
     Verdict,
 )
 from search.presentation.navigation import rectangles_of
+
+MOST_CONFLICTS = 3  # that an answer names: more are two different texts. A guess
 
 NAMES: dict[type, str] = {
     Begun: "begun",
@@ -82,6 +85,7 @@ def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
         "sentences": [sentence_data(each) for each in answer.sentences],
         "sources": sources_data(answer.context, texts=texts, cited=answer.cited),
         **_measure(answer.context),
+        "evidence": answer.evidence.value,
         "confidence": answer.confidence,
         "retrieval_confidence": answer.retrieval_confidence,
         "supported": supported_share(answer.sentences),
@@ -129,6 +133,7 @@ def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
         "rank": passage.rank,
         "url": passage_url(passage),
         "currency": as_data(passage.currency),
+        "date": passage.date and passage.date.as_data(),
     }
     return {**data, "text": passage.text} if texts else data
 
@@ -145,6 +150,22 @@ def not_current(answer: Answered) -> list[str]:
         for each in first.values()
         if (gap := label(each.currency))
     ]
+
+
+def disagreements(answer: Answered) -> list[str]:
+    """A sentence for each figure that two first sources give differently, if one is cited."""
+    return [
+        gettext("Sources disagree. %(newer)s; %(older)s.")
+        % {"newer": _said(each.newer), "older": _said(each.older)}
+        for each in cited_conflicts(answer)[:MOST_CONFLICTS]
+    ]
+
+
+def _said(side: Statement) -> str:
+    names = {"figure": side.figure, "number": side.passage.number}
+    text = gettext("%(figure)s (source %(number)d)") % names
+    date = date_label(side.passage.date)
+    return f"{date}: {text}" if date else text
 
 
 def passage_url(passage: Passage) -> str:

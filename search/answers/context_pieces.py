@@ -15,18 +15,23 @@ from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
 from ingestion.lexical import near_duplicates
+from search.answers.checking.conflicts import differ
 from search.answers.domain import Passage, SourceText
 
-# A passage's number and page, the names of its fields, and the number before each of its lines, as
-# `generating.messages` writes them.
-PASSAGE_OVERHEAD = 20
+# A passage's number, page and date, the names of its fields, and the number before each of its
+# lines, as `generating.messages` writes them.
+PASSAGE_OVERHEAD = 26
 LINE_OVERHEAD = 3
+
+# The first passages, by rank, of which one that differs in a figure is no copy. A guess: the chunks
+# of two sections.
+EDITIONS = 6
 
 _TOKENIZER = EstimatedTokenizer()
 # What a passage has of the first of its pieces.
 _OF_FIRST = (
     "document", "document_id", "version", "ordinal", "title", "page", "collection_id", "collection",
-    "language", "start", "media_type", "completeness",
+    "language", "start", "media_type", "date", "completeness",
 )  # fmt: skip
 
 
@@ -76,14 +81,19 @@ class Piece(SourceText):
         """Whether it adds nothing to `other`.
 
         True for the same text, or for a near-duplicate in another document, as the grouping of
-        results defines it (ADR 16). A pinned chunk repeats no other document, nor does a chunk with
-        an identifier of the query that the other one lacks.
+        results defines it (ADR 16), unless both are among the first and differ in a figure. A
+        pinned chunk repeats no other document, nor does a chunk with an identifier of the query
+        that the other one lacks.
         """
         if self.document == other.document:
             return self._is_same_text(other)
         if self.is_pinned or (self.form and self.form != other.form):
             return False
-        return self._is_same_text(other) or self._is_near_duplicate(other)
+        if self._is_same_text(other):
+            return True
+        # Editions differ in a figure: the first passages are shown beside each other.
+        is_first = all(0 < each.rank <= EDITIONS for each in (self, other))
+        return self._is_near_duplicate(other) and not (is_first and differ(self.text, other.text))
 
     def _is_same_text(self, other: Piece) -> bool:
         """Whether the texts are equal; a text too short for a signature ("Default: 5.") also needs

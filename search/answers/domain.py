@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from ingestion.currency_dates import Currency
+from ingestion.document_dates import DocumentDate
+from search.domain import EvidenceLevel
 
 
 class Mode(StrEnum):
@@ -67,7 +69,7 @@ class SourceText:
     """A text from one version of a document: `ordinal` is the number of its first chunk.
 
     `start` and `end` are character offsets into the version's text; `text` may differ from it where
-    a chunk was edited by hand.
+    a chunk was edited by hand. `date` is the document's own, or that of its upload.
     """
 
     document: int
@@ -84,6 +86,7 @@ class SourceText:
     end: int
     text: str
     media_type: str = field(default="", compare=False)
+    date: DocumentDate | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +284,17 @@ class Answered:
     def is_sure(self) -> bool:
         """Whether it is called an answer, not only the best matching passage."""
         return bool(self.model) or (self.confidence or 0.0) >= SURE
+
+    @property
+    def evidence(self) -> EvidenceLevel:
+        """How well its sources bear it out: STRONG from SURE on, if they bear out every sentence
+        that claims something. NONE for a refusal, and for an answer that broke off.
+        """
+        if self.state not in (State.RUNNING, State.DONE):
+            return EvidenceLevel.NONE
+        doubted = any(each.verdict in NOT_SUPPORTED for each in self.sentences)
+        is_strong = (self.confidence or 0.0) >= SURE and not doubted
+        return EvidenceLevel.STRONG if is_strong else EvidenceLevel.WEAK
 
     @property
     def cited(self) -> tuple[int, ...]:

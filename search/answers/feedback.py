@@ -6,6 +6,8 @@ a failed search does. The note stays with the feedback.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,13 +18,14 @@ from django.utils.translation import gettext as _
 
 from common.accounts.models import User
 from ingestion.models.collections import Viewer
-from search.analytics.failed_search_detection import drained
+from search.analytics.failed_search_detection import SETTLE, drained
 from search.analytics.models import SearchEvent
-from search.analytics.recording import file_complaints
-from search.answers.domain import State
+from search.analytics.recording import MAX_FOLDED, file_complaints
+from search.answers.domain import SURE, State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource
 from search.answers.models.records import ALL_READABLE
 from search.errors import SearchError
+from search.query.synonyms import fold_query
 from search.tuning import judging
 from search.tuning.models import GoldenQuery
 
@@ -114,6 +117,31 @@ def helpfulness(since: datetime) -> Helpfulness:
     rows = AnswerFeedback.objects.filter(at__gte=since)
     counts = rows.aggregate(helpful=Count("pk", Q(helpful=True)), total=Count("pk"))
     return Helpfulness(counts["helpful"], counts["total"])
+
+
+def answered(events: Sequence[SearchEvent]) -> set[int]:
+    """The keys of the searches that were answered on their page; one query.
+
+    What was shown was called an answer, and nobody said that it did not help.
+    """
+    if not events:
+        return set()
+    since, until = min(each.at for each in events), max(each.at for each in events)
+    rows = Answer.objects.filter(
+        Q(confidence__gte=SURE) | ~Q(model=""),
+        state=State.DONE,
+        visitor__in={each.visitor for each in events if each.visitor},
+        at__range=(since, until + SETTLE),
+    ).exclude(feedback__helpful=False)
+    times: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for visitor, question, at in rows.values_list("visitor", "question", "at"):
+        times[visitor, fold_query(question)[:MAX_FOLDED]].append(at)
+    return {
+        each.pk
+        for each in events
+        for text in {each.folded, fold_query(each.corrected_from)[:MAX_FOLDED]}
+        if any(each.at <= at <= each.at + SETTLE for at in times.get((each.visitor, text), ()))
+    }
 
 
 def gather(*, now: datetime | None = None) -> int:

@@ -132,6 +132,14 @@ def stands_alone(passage: Passage, part: TextPart) -> bool:
     return not any(form.match(text) for form in (_ELSEWHERE, _SIGNATURE, _PROMPT, _NAME))
 
 
+def quote_of(passage: Passage, start: int, score: float) -> Quote:
+    """The piece around the part of a passage that holds offset `start`."""
+    parts = parts_of(passage)
+    at = max((place for place, part in enumerate(parts) if part.start <= start), default=0)
+    places = piece_around(passage, parts, at)
+    return Quote(passage.number, tuple(parts[place] for place in places), parts[at], score)
+
+
 def piece_around(
     passage: Passage, parts: Sequence[TextPart], at: int, *, steps: bool = False
 ) -> tuple[int, ...]:

@@ -12,10 +12,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from common.accounts.models import User
+from ingestion.document_dates import date_of_version
 from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
 from ingestion.models.collections import Viewer
@@ -190,8 +191,7 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 
 def with_sources(viewer: Viewer) -> QuerySet[Answer]:
     """The stored answers with everything that `for_reader` needs; two queries."""
-    sources = AnswerSource.objects.select_related("document__collection").order_by("number")
-    sources = sources.annotate(media_type=F("version__media_type"))
+    sources = _with_files(AnswerSource.objects.order_by("number"))
     answers = Answer.objects.with_readable_sources(viewer).select_related("thread")
     return answers.prefetch_related(Prefetch("sources", queryset=sources))
 
@@ -256,11 +256,15 @@ def answered(row: Answer) -> Answered:
     )
 
 
+def _with_files(sources: QuerySet[AnswerSource]) -> QuerySet[AnswerSource]:
+    """The sources with their documents, collections and versions, without the versions' texts."""
+    return sources.select_related("document__collection", "version").defer("version__text")
+
+
 def _context(row: Answer) -> Context:
     sources = row.sources.all()
     if not hasattr(row, "_prefetched_objects_cache"):
-        sources = sources.select_related("document__collection")
-        sources = sources.annotate(media_type=F("version__media_type"))
+        sources = _with_files(sources)
     passages = tuple(
         Passage(
             number=source.number,
@@ -271,7 +275,8 @@ def _context(row: Answer) -> Context:
             heading_path=tuple(source.heading_path),
             collection_id=source.document.readers_id,
             collection=source.document.collection.name,
-            media_type=getattr(source, "media_type", "") or "",
+            media_type=source.version.media_type if source.version else "",
+            date=date_of_version(source.document, source.version),
             **{name: getattr(source, name) for name in _OF_PASSAGES},
         )
         for source in sources

@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
-from ingestion.documents.currency import label
+from ingestion.documents.currency import date_label, label
 from ingestion.documents.page_labels import page_label
 from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
@@ -104,11 +104,17 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
         title = plain_line(passage.title)
         page = page_label(passage.page, passage.media_type)
         url = address(passage_url(passage))
-        stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
         lines.append(
-            f"- \\[{passage.number}\\] [{title}]({url}){f', {page}' if page else ''}{stale}"
+            f"- \\[{passage.number}\\] [{title}]({url}){f', {page}' if page else ''}{age(passage)}"
         )
     return "\n".join(lines) + "\n"
+
+
+def age(passage: Passage) -> str:
+    """The date of a passage's document in brackets, and whether it is not current; or empty."""
+    texts = filter(None, (date_label(passage.date), label(passage.currency)))
+    about = plain_line("; ".join(texts))
+    return f" ({about})" if about else ""
 
 
 def linked_text(answered: Answered, address: Callable[[str], str]) -> str:

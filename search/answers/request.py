@@ -21,7 +21,8 @@ class AnswerRequest:
     from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,
     for reading back and feedback; `budget_key` the key of an anonymous asker's budget.
     `parameters` replaces the active answer profile, for example by a draft under test; `choices`
-    decides how the search ranks. If not `is_recorded`, nothing is stored.
+    decides how the search ranks. If not `is_recorded`, nothing is stored. An answer whose
+    confidence is less than `abstain_below`, or unknown, becomes a refusal.
     """
 
     question: str
@@ -38,3 +39,4 @@ class AnswerRequest:
     searched_for: str | None = None
     is_extractive: bool = False
     earlier: tuple[str, ...] = ()
+    abstain_below: float | None = None

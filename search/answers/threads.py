@@ -20,14 +20,13 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.documents.currency import label
 from ingestion.documents.page_labels import page_label
 from ingestion.models.collections import Viewer
 from search.answers import recording
 from search.answers.as_json import answer_data, passage_url
 from search.answers.domain import Answered, Passage, State
 from search.answers.models import Answer, ModelCall, Thread
-from search.answers.rendering import linked_text, plain_line
+from search.answers.rendering import age, linked_text, plain_line
 from search.errors import NotPermitted
 from search.query.parse import clean_text
 
@@ -123,8 +122,7 @@ def _source(passage: Passage, link: str) -> str:
     place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
     if page := page_label(passage.page, passage.media_type):
         place.append(page)
-    stale = f" ({plain_line(note)})" if (note := label(passage.currency)) else ""
-    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){stale}"
+    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){age(passage)}"
 
 
 def sweep_running(older_than: timedelta = STALE) -> int:

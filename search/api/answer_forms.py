@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.api.serializers import BooleanField, ChoiceField, Parameters, Strict
-from ingestion.api.serializers import CurrencyField
+from ingestion.api.serializers import CurrencyField, DocumentDateField
 from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
 from search.answers.as_json import answer_data
@@ -20,7 +20,7 @@ from search.answers.domain import Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.api.parameters import QuestionParameters, WeightsObjectField
-from search.api.results import rectangles_field
+from search.api.results import EVIDENCE, rectangles_field
 from search.query import MAX_QUERY_CHARS
 
 EVENT_STREAM = "text/event-stream"
@@ -58,6 +58,7 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(help_text="Among the results of the search.")
     url = serializers.CharField(help_text="The path of the document's page at the passage.")
     currency = CurrencyField(help_text="Whether its document is current: say it if not.")
+    date = DocumentDateField(help_text="Say it of what may have changed since.")
     cited = serializers.BooleanField(help_text="Whether the answer cites it.")
     text = serializers.CharField(required=False, help_text="Without `texts=false`.")
     rectangles = rectangles_field("all of the passage")
@@ -128,6 +129,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     sources = AnswerSourceSerializer(many=True)
     context_tokens = serializers.IntegerField()
     context_budget = serializers.IntegerField()
+    evidence = serializers.ChoiceField(
+        choices=EVIDENCE, help_text="How well its sources bear it out. `none`: do not repeat it."
+    )
     confidence = serializers.FloatField(allow_null=True)
     retrieval_confidence = serializers.FloatField(allow_null=True)
     supported = serializers.FloatField(

@@ -86,6 +86,7 @@ def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest
         # A conversation consists of its answers.
         is_recorded=thread is not None or is_recorded(request),
         searched_for=data.get("searched_for") or None,
+        abstain_below=data.get("abstain_below"),
     )
 
 

@@ -179,6 +179,14 @@ class QuestionParameters(Parameters):
         help_text="Quoted words and hyphens bind, also in a long text, and also where they leave "
         "nothing; otherwise such a search ranks without them and `notes` says so.",
     )
+    abstain_below = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=1,
+        help_text="Return nothing if the confidence is less than this: no results, or an answer "
+        "whose state is `refused`.",
+    )
     rectangles = BooleanField(
         default=False,
         help_text="Adds the places of passages on the pages of their originals, which are drawn "

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from ingestion.documents.currency import as_data
 from search.api.results import (
     CREATED,
+    EVIDENCE,
     LEGACY_SCORES,
     METADATA,
     AdjustmentSerializer,
@@ -133,6 +134,7 @@ class ResultSerializer(serializers.Serializer[Result]):
             "language": result.language,
             "created": CREATED.to_representation(result.created),
             "metadata": METADATA.to_representation(dict(result.metadata)),
+            "date": result.date and result.date.as_data(),
             "gap": result.gap,
             "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
         }
@@ -201,6 +203,11 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     low_confidence = serializers.BooleanField(
         help_text="Whether that is below the profile's threshold."
     )
+    evidence = serializers.ChoiceField(
+        choices=EVIDENCE,
+        help_text="`none`: probably nothing that you may read answers the query. `weak`: the "
+        "confidence is low or unknown.",
+    )
     weights = SignalValuesSerializer()
     forced = serializers.ListField(
         child=serializers.ChoiceField(choices=["profile", "class", "weights"]),
@@ -265,6 +272,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
             "confidence": kind.confidence,
             "answer_confidence": None if sure is None else round(float(sure), 6),
             "low_confidence": response.low_confidence,
+            "evidence": response.evidence.value,
             "weights": response.weights.rounded().as_dict(),
             "forced": list(response.forced),
             "degraded": [part.value for part in response.degraded],

@@ -12,14 +12,24 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ingestion.api.serializers import CurrencyField, MetadataField
+from ingestion.api.serializers import CurrencyField, DocumentDateField, MetadataField
 from ingestion.documents.currency import as_data
-from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal, Trial
+from search.domain import (
+    Contribution,
+    EvidenceLevel,
+    Explanation,
+    Leaf,
+    Node,
+    Operation,
+    Signal,
+    Trial,
+)
 from search.presentation.passage_blocks import NamedSection
 from search.presentation.results import Result
 from search.tuning.api.profile_serializers import SIGNALS, ProfileNameSerializer
 
 CONCEPT_RAG = "concept-rag"
+EVIDENCE = [each.value for each in EvidenceLevel]
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 
@@ -173,6 +183,7 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     language = serializers.CharField()
     created = serializers.DateTimeField()
     metadata = MetadataField()
+    date = DocumentDateField()
     gap = serializers.CharField(
         help_text="What of the document is not searchable, in words; empty if nothing is known."
     )

@@ -132,7 +132,8 @@ class SearchView(StrictView):
         }
         # Without the serializer, which a response would keep, and with it all that was found: a
         # response and its request refer to each other until the garbage collector comes.
-        answer = dict(SearchResponseSerializer(response, context=context).data)
+        shown = response.abstaining(data.get("abstain_below"))
+        answer = dict(SearchResponseSerializer(shown, context=context).data)
         record_search(
             request,
             response,

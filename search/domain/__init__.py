@@ -47,6 +47,7 @@ from search.domain.rankings import (
     Candidate,
     Combination,
     Contribution,
+    EvidenceLevel,
     Explanation,
     Group,
     Hit,

@@ -11,6 +11,14 @@ from typing import Generic, Protocol, TypeVar
 from search.domain.signals import Signal
 
 
+class EvidenceLevel(StrEnum):
+    """How well results, or an answer, bear out an answer to the question."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class IdentifierMatch:
     """The match of a chunk with an identifier of the query.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from django.utils.translation import gettext
 
 from search.domain import (
     Classification,
+    EvidenceLevel,
     Group,
     Hit,
     Profile,
@@ -37,7 +40,8 @@ class SearchResponse:
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
     typed if this answers its correction. `other_language`: that of the question, if the searched
     texts are in others. `milliseconds` has `embed`,
-    `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked.
+    `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked. `abstains`:
+    see `abstaining`.
     """
 
     ranking: Ranking
@@ -55,6 +59,14 @@ class SearchResponse:
     unknown: tuple[str, ...] = ()
     other_language: OtherLanguage | None = None
     milliseconds: dict[str, float] = field(default_factory=dict)
+    abstains: bool = False
+
+    def abstaining(self, below: float | None) -> SearchResponse:
+        """The response; without results if its confidence is unknown, or less than `below`."""
+        if below is None or (self.confidence or 0.0) >= below:
+            return self
+        note = gettext("Nothing is returned: the confidence is below %(below)g.") % {"below": below}
+        return replace(self, results=(), notes=(*self.notes, note), abstains=True)
 
     @property
     def settled(self) -> Settled:
@@ -104,8 +116,8 @@ class SearchResponse:
 
     @property
     def groups(self) -> tuple[Group[Hit], ...]:
-        """The hits grouped by document; one group per hit unless `grouped`."""
-        return self.ranking.groups
+        """The hits grouped by document; one group per hit unless `grouped`. None if it abstains."""
+        return () if self.abstains else self.ranking.groups
 
     @property
     def confidence(self) -> float | None:
@@ -130,6 +142,16 @@ class SearchResponse:
         if not self.low_confidence or self.confidence is None:
             return False
         return bool(self.unknown) or self.confidence < self.profile.confidence_threshold / 2
+
+    @property
+    def evidence(self) -> EvidenceLevel:
+        """How well the results bear out an answer: WEAK for a low or unknown confidence, NONE
+        without results, and where the page says that probably nothing answers.
+        """
+        if not self.total or self.fits_nothing:
+            return EvidenceLevel.NONE
+        is_weak = self.confidence is None or self.low_confidence
+        return EvidenceLevel.WEAK if is_weak else EvidenceLevel.STRONG
 
     @property
     def total(self) -> int:

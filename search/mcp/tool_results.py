@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -10,10 +12,12 @@ from uuid import UUID
 from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
 from common.accounts import tokens
+from ingestion.document_dates import DateKind, DocumentDate, date_of_version
 from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
 from ingestion.models.collections import Viewer
@@ -22,7 +26,9 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.answers.as_json import passage_url
+from search.answers.checking.conflicts import differ
 from search.answers.domain import NOT_SUPPORTED, Answered, Passage
+from search.domain import EvidenceLevel
 from search.engine.notes import unreadable_notes
 from search.errors import SearchError
 from search.presentation.document_text import MAX_ORDINAL, section_around, whole_text
@@ -31,14 +37,23 @@ from search.presentation.results import Result, trail
 from search.retrieval import Filters
 
 
+class ItemDate(BaseModel):
+    value: str = Field(description="A day, a month or a year: 2026-03-01, 2026-03 or 2026.")
+    kind: DateKind = Field(description="document: its own; added: of its upload, it states none.")
+
+
 class FoundItem(BaseModel):
     id: str
     title: str
     url: str
+    snippet: str = Field(description="One line of the passage.")
+    date: ItemDate | None
 
 
 class Found(BaseModel):
     results: list[FoundItem]
+    evidence: EvidenceLevel = Field(description="none: nothing here seems to answer.")
+    confidence: float | None = Field(description="That the results answer, from 0 to 1.")
 
 
 class Fetched(BaseModel):
@@ -68,6 +83,7 @@ class SourceItem(BaseModel):
     collection: str
     page: int | None
     cited: bool
+    date: ItemDate | None
     not_current: str = Field(description="Empty if its document is current; say it if you quote.")
     text: str
     rectangles: list[dict[str, Any]] | None = Field(
@@ -84,6 +100,7 @@ class Unsupported(BaseModel):
 class AnswerItem(BaseModel):
     text: str = Field(description="Markdown with citations such as [1].")
     state: str = Field(description="done, or refused if nothing readable seems to answer.")
+    evidence: EvidenceLevel = Field(description="How well the sources bear it out.")
     confidence: float | None
     sources: list[SourceItem]
     unsupported: list[Unsupported] = Field(
@@ -118,8 +135,13 @@ class NotFound(SearchError):
     code = "not_found"
 
 
-def search(query: str, caller: Caller, collection: str = "") -> Found:
-    """The ten best results, one for each document. Raises NotFound for an unknown collection."""
+def search(
+    query: str, caller: Caller, collection: str = "", abstain_below: float | None = None
+) -> Found:
+    """The ten best results, one for each document; none below a confidence of `abstain_below`.
+
+    Raises NotFound for an unknown collection.
+    """
     tokens.spend(caller.viewer, tokens.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer, filters=filters(collection, caller))
     named = response.query.filters.collections
@@ -128,12 +150,33 @@ def search(query: str, caller: Caller, collection: str = "") -> Found:
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)
         record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)
+    response = response.abstaining(abstain_below)
     return Found(
-        results=[
-            FoundItem(id=item_id(result), title=_title(result), url=_url(result, caller))
-            for result in response.results
-        ]
+        results=[_found(each, caller) for result in response.results for each in _editions(result)],
+        evidence=response.evidence,
+        confidence=response.confidence,
     )
+
+
+def _editions(result: Result) -> Iterator[Result]:
+    """The result, and the documents folded under it that differ from its text in a figure."""
+    yield result
+    yield from (copy for copy in result.copies if differ(result.text, copy.text))
+
+
+def _found(result: Result, caller: Caller) -> FoundItem:
+    snippet = " ".join(html.unescape(strip_tags(result.snippet)).split())
+    return FoundItem(
+        id=item_id(result),
+        title=_title(result),
+        url=_url(result, caller),
+        snippet=snippet,
+        date=_date(result.date),
+    )
+
+
+def _date(date: DocumentDate | None) -> ItemDate | None:
+    return ItemDate(value=date.value, kind=date.kind) if date else None
 
 
 def filters(collection: str, caller: Caller) -> Filters:
@@ -180,6 +223,7 @@ def answered(answer: Answered, caller: Caller, *, rectangles: bool = False) -> A
     return AnswerItem(
         text=answer.text,
         state=answer.state.value,
+        evidence=answer.evidence,
         confidence=answer.confidence,
         sources=[
             _source(each, answer, caller, places.get(each.number))
@@ -259,10 +303,13 @@ def _fetched(
     item: str, document: Document, text: str, url: str, metadata: dict[str, str], caller: Caller
 ) -> Fetched:
     state = currency.currency_of(document, caller.viewer)
+    date = date_of_version(document, document.current)
     common = {
         "document": str(document.public_id),
         "collection": document.collection.name,
         "language": document.language,
+        "date": date.value,
+        "date_kind": date.kind.value,
         "gap": completeness.note(document.current.completeness) if document.current else "",
         "not_current": currency.label(state, title=True),
         "successor": state.successor,
@@ -282,6 +329,7 @@ def _source(
         collection=passage.collection,
         page=passage.page,
         cited=passage.number in answer.cited,
+        date=_date(passage.date),
         not_current=currency.label(passage.currency, title=True),
         text=passage.text,
         rectangles=rectangles,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from django.conf import settings
@@ -54,6 +55,10 @@ Question = Annotated[
 ]
 Slug = Annotated[
     str, Field(description="Look in this collection alone: a slug of `list_collections`.")
+]
+Least = Annotated[
+    float | None,
+    Field(ge=0, le=1, description="Return nothing if the confidence is less than this."),
 ]
 
 
@@ -123,10 +128,18 @@ def _tool(tools: list[Tool], title: str) -> Callable[[F], F]:
 
 def _add_reading(tools: list[Tool], identify: Identify) -> None:
     @_tool(tools, "Search the knowledge base")
-    async def search(query: Question, ctx: Context, collection: Slug = "") -> tool_results.Found:
-        """Find the documents that answer a question. Returns id, title and url of the best passage
-        of each, best first. Read a result with `fetch` before you rely on it."""
-        return await in_thread(lambda: tool_results.search(query, identify(ctx), collection))
+    async def search(
+        query: Question, ctx: Context, collection: Slug = "", abstain_below: Least = None
+    ) -> tool_results.Found:
+        """Find the documents that answer a question. Returns id, title, url, date and one line of
+        the best passage of each, best first. Read a result with `fetch` before you rely on it.
+        `evidence` none: nothing here seems to answer; ask once more in other words, else tell the
+        user that the knowledge base does not say, and do not answer from the results. weak: the
+        results may not answer; say so. Of two documents that disagree give both with their dates.
+        """
+        return await in_thread(
+            lambda: tool_results.search(query, identify(ctx), collection, abstain_below)
+        )
 
     @_tool(tools, "Read a passage or a document")
     async def fetch(
@@ -163,13 +176,16 @@ def _add_answering(tools: list[Tool], identify: Identify) -> None:
         rectangles: Annotated[
             bool, Field(description="Add the places of sources on the pages of their originals.")
         ] = False,
+        abstain_below: Least = None,
     ) -> tool_results.AnswerItem:
         """Answer a question from the documents, with citations. Each sentence was checked against
-        the passages that it cites; `unsupported` lists those that failed. If nothing answers, the
-        state is `refused`."""
+        the passages that it cites; `unsupported` lists those that failed. `evidence` none (state
+        refused): nothing answers; tell the user so, and do not answer from the sources. weak: say
+        that it may not be the answer. `notes` say where sources disagree: repeat it."""
         caller = await in_thread(lambda: _admitted(identify(ctx)))
         filters = await in_thread(lambda: tool_results.filters(collection, caller))
-        answer = await _answered(_answer_request(question, mode, filters, caller))
+        asked = _answer_request(question, mode, filters, caller)
+        answer = await _answered(replace(asked, abstain_below=abstain_below))
         return await in_thread(lambda: tool_results.answered(answer, caller, rectangles=rectangles))
 
 

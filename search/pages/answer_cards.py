@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.documents.currency import label
+from ingestion.documents.currency import date_label, label
 from search.answers import recording
 from search.answers.as_json import passage_url
 from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, Step, Verdict
@@ -54,6 +54,10 @@ class SourceCard:
     html: SafeString
     url: str
     is_cited: bool
+
+    @property
+    def date(self) -> str:
+        return date_label(self.passage.date)
 
     @property
     def stale(self) -> str:

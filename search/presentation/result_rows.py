@@ -29,10 +29,10 @@ Rows = dict[int, Mapping[str, Any]]
 _COLUMNS = (
     "pk", "ordinal", "text", "marked", "words", "kind", "heading_path", "page",
     "document__language", "document__public_id", "document__part_path", "document__title",
-    "document__created", "document__metadata",
+    "document__created", "document__metadata", "document__valid_from",
     "collection_id", "document__collection__name", "document__collection__slug",
     "version__media_type", "version__file_name", "version__completeness", "original", "layout",
-    "sections",
+    "sections", "version__file_modified", "version__file_created", "version__created",
 )  # fmt: skip
 _FOR_STAFF = ("edit__note",)
 _shapes = Shapes()

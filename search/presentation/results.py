@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.currency_dates import Currency
+from ingestion.document_dates import DocumentDate, date_of
 from ingestion.documents import completeness, currency
 from ingestion.models import Document
 from ingestion.models.collections import Viewer
@@ -46,7 +47,7 @@ class Result:
     `qualifier` is the file's name if another result's document has the same title. `section` is
     the one of the passage's `sections` that matched, None without headings; `lookup` has the
     question's identifiers. `completeness` is the column of its version, `currency` why its document
-    is not current, None if it is.
+    is not current, None if it is; `date` is the document's own, or that of its upload.
     """
 
     group: Group[Hit]
@@ -80,6 +81,7 @@ class Result:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     completeness: Mapping[str, Any] | None = None
     currency: Currency | None = None
+    date: DocumentDate | None = None
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
 
@@ -92,6 +94,10 @@ class Result:
     def currency_label(self) -> str:
         """A sentence if its document is not current; else empty."""
         return currency.label(self.currency)
+
+    @property
+    def date_label(self) -> str:
+        return currency.date_label(self.date)
 
     @property
     def hit(self) -> Hit:
@@ -319,6 +325,7 @@ def _result(
         note=row.get("edit__note") or "",
         metadata=row["document__metadata"],
         completeness=row["version__completeness"],
+        date=date_of(row),
         folded=folded,
         copies=copies,
     )

@@ -20,6 +20,7 @@ from ingestion.documents import page_labels, progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
+from search.answers.old_sources import old_sources
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import why_here as drawing
@@ -211,6 +212,7 @@ def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
 
 
 register.filter("reviews_feed", reviews.feed_of)
+register.filter("old_sources", old_sources)
 
 
 @register.simple_tag(takes_context=True)

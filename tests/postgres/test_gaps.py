@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -14,6 +16,9 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility
 from search.analytics import failed_search_detection, gap_queue
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
+from search.answers import feedback
+from search.answers.domain import SURE
+from search.answers.models import Answer, AnswerFeedback
 from search.errors import GapError
 from search.models import Pin
 from tests.support.events import make_event, minutes_ago, say
@@ -111,6 +116,61 @@ class TestSigns:
         SearchEvent.objects.update(gathered=False)  # as recording a thumb does
         failed_search_detection.gather()
         assert signs_by_query() == {VPN: ["down"]}
+
+
+def give_answer(question: str = VPN, *, visitor: str = "ann", **fields: Any) -> Answer:
+    """Store an answer that was shown a moment after `make_event`'s search."""
+    values = {"at": minutes_ago(59), "state": "done", "confidence": SURE, "channel": "page"}
+    modes = {"asked_mode": "instant", "mode": "instant"}
+    return Answer.objects.create(
+        question=question, searched_for=question, visitor=visitor, **{**values, **modes, **fields}
+    )
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("fields", "signs"),
+        [
+            ({}, {}),
+            ({"question": f"  {VPN.upper()} "}, {}),
+            ({"confidence": 0.3, "model": "m"}, {}),
+            ({"confidence": SURE - 0.01}, {VPN: ["no_click"]}),
+            ({"state": "refused"}, {VPN: ["no_click"]}),
+            ({"visitor": "bob"}, {VPN: ["no_click"]}),
+            ({"question": "parental leave"}, {VPN: ["no_click"]}),
+            ({"at": minutes_ago(10)}, {VPN: ["no_click"]}),
+        ],
+        ids=["answer", "same words", "written", "passage", "refused", "other", "question", "later"],
+    )
+    def test_nothing_is_opened_below_an_answer(
+        self, fields: dict[str, Any], signs: dict[str, list[str]]
+    ) -> None:
+        make_event(VPN)
+        give_answer(**fields)
+        with CaptureQueriesContext(connection) as queries:
+            failed_search_detection.gather(answered=feedback.answered)
+        assert signs_by_query() == signs
+        assert sum('FROM "answers_answer"' in each["sql"] for each in queries) == 1
+
+    def test_an_answer_that_did_not_help_is_none(self) -> None:
+        make_event(VPN)
+        answer = give_answer()
+        AnswerFeedback.objects.create(answer=answer, visitor="ann", helpful=False)
+        failed_search_detection.gather(answered=feedback.answered)
+        assert signs_by_query() == {VPN: ["no_click"]}
+
+    def test_an_answer_hides_no_other_sign(self) -> None:
+        make_event(VPN, unsure=True)
+        give_answer()
+        failed_search_detection.gather(answered=feedback.answered)
+        assert signs_by_query() == {VPN: ["unsure"]}
+
+    def test_what_was_only_not_opened_is_probably_fine(self, administrator: User) -> None:
+        make_event(VPN)
+        make_event("parental leave", total=0)
+        failed_search_detection.gather()
+        fine = {each.query: each.is_probably_fine for each in gap_queue.summaries(administrator)}
+        assert fine == {VPN: True, "parental leave": False}
 
 
 class TestGrouping:

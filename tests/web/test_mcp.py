@@ -75,9 +75,9 @@ def refused(tool: str, viewer: User | None = None, **arguments: Any) -> str:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_search_and_fetch_have_the_form_of_chatgpts_connectors(shown: Document, mode: str) -> None:
     found = call("search", mode=mode, query="connection timeout")
-    assert found.keys() == {"results"}
+    assert found.keys() == {"results", "evidence", "confidence"}
     (first, *_) = found["results"]
-    assert first.keys() == {"id", "title", "url"}
+    assert first.keys() == {"id", "title", "url", "snippet", "date"}
     assert first["url"].startswith(f"https://kb.example.org/documents/{shown.public_id}/")
     fetched = call("fetch", mode=mode, id=first["id"])
     assert fetched.keys() == {"id", "title", "text", "url", "metadata"}
@@ -111,7 +111,10 @@ def test_every_tool_only_reads() -> None:
     for tool in tools.values():
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.destructive_hint is False
-    for name, argument, others in (("search", "query", {"collection"}), ("fetch", "id", set())):
+    for name, argument, others in (
+        ("search", "query", {"collection", "abstain_below"}),
+        ("fetch", "id", set()),
+    ):
         schema = tools[name].input_schema
         assert schema["required"] == [argument]
         assert schema["properties"].keys() == {argument, *others}

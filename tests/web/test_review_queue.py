@@ -12,6 +12,7 @@ import pytest
 from django.core import mail
 from django.core.management import call_command
 from django.test import Client
+from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
@@ -20,6 +21,7 @@ from ingestion.documents.currency import declare
 from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
+from search.answers.old_sources import old_sources
 from search.readers import reviews
 from tests.samples.builders import make_zip
 from tests.support.admin_client import form_data, said, signed_in, staff
@@ -234,6 +236,43 @@ class TestEditions:
         old.refresh_from_db()
         assert (old.superseded_by, waiting(desk)) == (again, {})
 
+    def test_titles_that_differ_in_a_year_or_a_mark_are_suggested_whichever_comes_first(
+        self, desk: Client, handbook: Collection, shelf: Collection
+    ) -> None:
+        def add(title: str, collection: Collection = handbook) -> Document:
+            text = f"# {title}\n\nIts own words, {' '.join(reversed(title.split()))}.\n"
+            return make_document(collection, text, file_name="a.md", source=f"{title}.md")
+
+        newest = add("Rental terms 2026")
+        assert newest.edition_of is None
+        oldest = add("Rental terms 2021")
+        newest.refresh_from_db()
+        assert (newest.edition_of, oldest.edition_of) == (oldest, None)
+        middle = add("Rental terms 2023")
+        newest.refresh_from_db()
+        assert (newest.edition_of, middle.edition_of) == (middle, oldest)
+        old, final = add("Car policy (old)"), add("Car policy, final")
+        assert final.edition_of == old
+        assert add("Rental terms 2027", shelf).edition_of is None
+        assert add("Minutes 2026-03-01").edition_of is add("Minutes 2026-04-01").edition_of is None
+        titles = [newest.title, middle.title, final.title]
+        assert sorted(waiting(desk)["editions"]) == sorted(titles)
+
+    def test_files_of_one_title_are_no_editions_of_each_other(
+        self, desk: Client, handbook: Collection
+    ) -> None:
+        for number in (1, 2, 3):
+            text = f"---\ndate: 2026-01-0{number}\n---\n# Read me\n\nOf folder {number}.\n"
+            make_document(handbook, text, file_name="readme.md", source=f"{number}/readme.md")
+        assert waiting(desk) == {"editions": ["Read me"]}  # the second, of exactly one other
+
+    def test_a_long_series_is_no_row_of_editions(self, desk: Client, handbook: Collection) -> None:
+        for number in range(1, 7):
+            make_document(
+                handbook, f"# Chapter {number}\n\nOf {number} things.\n", file_name=f"{number}.md"
+            )
+        assert waiting(desk) == {}
+
     def test_suggestion_can_be_rejected(self, desk: Client, old: Document) -> None:
         again = make_document(old.collection, OLD.replace("20", "25"), file_name="policy-2.md")
         decide(desk, again, "apart")
@@ -281,3 +320,28 @@ def test_exports_contain_currency(ann: User, old: Document, tmp_path: Path) -> N
     again = Document.objects.get(public_id=new.public_id)
     assert (again.valid_from, again.review_by, again.owner) == (TODAY, TODAY, ann)
     assert [each.public_id for each in again.supersedes.all()] == [old.public_id]
+
+
+def test_old_documents_that_most_answers_cite_are_listed(
+    desk: Client, api: APIClient, handbook: Collection, administrator: User
+) -> None:
+    def add(title: str, words: str) -> Document:
+        return make_document(handbook, f"# {title}\n\n{words}.\n", file_name="a.md")
+
+    lamps = add("Lamps 2019", "The lamps of the harbour burn for 40 hours")
+    ropes = add("Ropes 2021", "The ropes of the harbour are tarred twice a year")
+    add("Boats 2026", "The boats of the harbour are painted blue")
+    asked = ("How long do the lamps burn?", "Which lamps burn at the harbour?", "ropes tarred",
+             "boats painted")  # fmt: skip
+    for question in asked:
+        assert api.post("/api/v1/answers/", {"q": question}, "json").json()["state"] == "done"
+    listed = old_sources(administrator)
+    assert [(each.document, each.date.value) for each in listed] == [
+        (lamps, "2019"),
+        (ropes, "2021"),
+    ]
+    page = desk.get(QUEUE).content.decode()
+    assert f"2019 · cited by {listed[0].answers} answers" in " ".join(page.split())
+    decide(desk, lamps, "right")
+    declare(ropes, acting_user=None, valid_until=TODAY - DAY)
+    assert "Old, and much cited" not in desk.get(QUEUE).content.decode()

@@ -16,8 +16,11 @@ from string import Template
 
 from django.utils.translation import get_language_info
 
+from ingestion.document_dates import DateKind
 from ingestion.embedding.protocol import encodable
 from ingestion.parsing.page_pictures import is_deck
+from search.answers.as_json import MOST_CONFLICTS
+from search.answers.checking.conflicts import Conflict, conflicts
 from search.answers.domain import AnswerParameters, Context, Passage, Sentence, Verdict
 from search.answers.prompts import RULES
 from search.query import MAX_QUERY_CHARS
@@ -26,6 +29,7 @@ Messages = list[dict[str, str]]
 
 # Characters without a glyph that can carry hidden text: tags and bidirectional overrides.
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
+_DATES = {DateKind.DOCUMENT: "date", DateKind.ADDED: "added"}
 # The last questions of a conversation that a follow-up may refer to (a guess).
 EARLIER = 5
 _REMINDER = (
@@ -64,8 +68,9 @@ def answer_messages(
         fence=f"<{fence}>",
     )
     block = passages_block(context.passages, fence)
-    prompt = f"{block}\n\n{_REMINDER.format(fence=f'<{fence}>')}\n\nQuestion: {_line(question)}"
-    return _messages(system, prompt)
+    said = "".join(_disagreement(each) for each in conflicts(context)[:MOST_CONFLICTS])
+    reminder = _REMINDER.format(fence=f"<{fence}>")
+    return _messages(system, f"{block}\n\n{reminder}\n{said}\nQuestion: {_line(question)}")
 
 
 def repair_messages(
@@ -207,6 +212,14 @@ def language_name(code: str) -> str:
         return "the language of the question"
 
 
+def _disagreement(conflict: Conflict) -> str:
+    sides = (f"[{each.passage.number}] {_data(_line(each.figure))}" for each in conflict.sides)
+    return (
+        f"Passages disagree: {' and '.join(sides)}. If you use this, give both with the dates of "
+        "their passages, in this order; do not say which is right.\n"
+    )
+
+
 def _passage(passage: Passage) -> str:
     """A header, and the text with the passage's number and a bar before each line with words."""
     header = f"[{passage.number}] title: {_data(_line(passage.title))}"
@@ -214,6 +227,8 @@ def _passage(passage: Passage) -> str:
         header += f", section: {_data(_line(' > '.join(passage.heading_path)))}"
     if passage.page is not None:
         header += f", {'slide' if is_deck(passage.media_type) else 'page'}: {passage.page}"
+    if passage.date is not None:
+        header += f", {_DATES[passage.date.kind]}: {passage.date.value}"
     if passage.currency is not None:
         header += f", not current: {passage.currency.state.value.replace('_', ' ')}"
     # `splitlines` knows every character that some reader takes for the end of a line.

@@ -76,7 +76,8 @@ class AnswerDraft:
     def is_low(self) -> bool:
         """Whether the searches found too little for an answer."""
         confidence = self.now.retrieval_confidence
-        return confidence is not None and confidence < self.parameters.refuse_below
+        least = max(self.parameters.refuse_below, self.request.abstain_below or 0.0)
+        return confidence is not None and confidence < least
 
     @property
     def fits_nothing(self) -> bool:

@@ -13,7 +13,7 @@ stand in.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from common.database import in_thread
 from ingestion.documents import completeness
 from search.answers import recording
-from search.answers.as_json import not_current
+from search.answers.as_json import disagreements, not_current
 from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
@@ -71,13 +71,17 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
                     yield event
     work.now = replace(work.charged(), confidence=work.worth)
     _refuse_in_other_words(work)
+    for event in _abstain(work):
+        yield event
     _suggest(work)
     _name_gaps(work)
 
 
 def _name_gaps(work: AnswerDraft) -> None:
-    """Say which cited documents are not current or incomplete, by the numbers of their passages."""
-    work.note(*not_current(work.now))
+    """Say which cited documents disagree, are not current or incomplete, by the numbers of their
+    passages.
+    """
+    work.note(*disagreements(work.now), *not_current(work.now))
     first = {each.version: each for each in reversed(work.now.cited_passages)}
     for passage in first.values():
         if gap := completeness.note(passage.completeness):
@@ -91,6 +95,17 @@ def _refuse_in_other_words(work: AnswerDraft) -> None:
     """
     if work.refuses_in_other_words:
         work.now = replace(work.now, state=State.REFUSED, sentences=())
+
+
+def _abstain(work: AnswerDraft) -> Iterator[Event]:
+    """Refuse an answer of a lower confidence than its asker accepts; yield what replaces it."""
+    below = work.request.abstain_below
+    if below is None or work.now.state is not State.DONE or (work.now.confidence or 0.0) >= below:
+        return
+    text = work.parameters.refusal
+    work.now = replace(work.now, state=State.REFUSED, text=text, sentences=())
+    work.note(gettext("Nothing is returned: the confidence is below %(below)g.") % {"below": below})
+    yield from (Sources(work.now.context), Token(text))
 
 
 def _suggest(work: AnswerDraft) -> None:

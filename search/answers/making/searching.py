@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from common.database import in_thread, together
+from ingestion.document_dates import COLUMNS, date_of
 from ingestion.domain import BlockPlace, SectionPlace
 from ingestion.lexical.languages import detect_language
 from ingestion.models import Chunk, Document
@@ -207,7 +208,7 @@ _SAME = (
 _FIELDS = (
     *_SAME, "pk", "document_id", "version_id", "version__completeness", "version__media_type",
     "heading_path", "sections", "layout",
-    *(f"document__{x}" for x in ("collection__name", "public_id", "title", "language")),
+    *(f"document__{x}" for x in ("collection__name", "public_id", "language")), *COLUMNS,
 )  # fmt: skip
 
 
@@ -290,6 +291,7 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         collection=row["document__collection__name"],
         language=row["document__language"],
         media_type=row["version__media_type"],
+        date=date_of(row),
         score=place.hit.score if place else 0.0,
         rank=place.rank if place else 0,
         form=match.form if match else "",

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 
 from common.database import in_thread
 from ingestion.lexical.languages import detect_language
+from search.answers.checking.conflicts import conflicts
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -31,6 +32,7 @@ from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
 from search.answers.making.draft import AnswerDraft, milliseconds_since
 from search.answers.making.drafting import Draft, quoted, replay
+from search.answers.quote_pieces import Quote, quote_of
 from search.answers.quotes import Extract, extract, sentence_embedder
 from search.engine import configuration
 from search.errors import ModelUnavailable
@@ -208,9 +210,11 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
     response, context = work.responses[0], work.now.context
     extraction = await in_thread(lambda: extracted(response, context, work.parameters))
     sure = extraction.answerability
+    quotes = with_both_sides(extraction.quotes, context)
     now = replace(work.now, model="", dropped=0, is_cut=False, confidence=sure)
-    short = extraction.short if now.is_sure else ""  # alone and in bold it claims to be right
-    work.now = now = quoted(now, extraction.quotes, short)
+    # Alone and in bold it claims to be right: not if another document says otherwise.
+    is_settled = now.is_sure and quotes == extraction.quotes
+    work.now = now = quoted(now, quotes, extraction.short if is_settled else "")
     if now.text and sure >= work.parameters.refuse_below**1.9:
         work.now = replace(now, state=State.DONE)
         if not work.now.is_sure:
@@ -223,6 +227,24 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
     work.degrade()
     work.add_step("quotes", "", began, before)
     return [Sources(work.now.context), *replay(work.now), *work.new_steps()]
+
+
+def with_both_sides(quotes: Sequence[Quote], context: Context) -> tuple[Quote, ...]:
+    """The quotes; if another document gives another figure for what the first one says, the pieces
+    of both come first, that of the newer document before the other.
+    """
+    if not quotes:
+        return ()
+    first = quotes[0]
+    for conflict in conflicts(context):
+        sides = {each.passage.number: each for each in conflict.sides}
+        own = sides.pop(first.passage, None)
+        if own and first.parts[0].start < own.end and own.start < first.parts[-1].end:
+            ((number, other),) = sides.items()
+            both = {first.passage: first, number: quote_of(other.passage, other.start, first.score)}
+            rest = [each for each in quotes if each.passage not in both]
+            return (*(both[each.passage.number] for each in conflict.sides), *rest)
+    return tuple(quotes)
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:

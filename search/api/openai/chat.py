@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from common.api.access import AnonymousAnswersThrottle, UserAnswersThrottle
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
-from search.answers.as_json import not_current, supported_share
+from search.answers.as_json import disagreements, not_current, supported_share
 from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Event, Failed, Sources, Token
 from search.answers.rendering import plain_line
@@ -84,6 +84,7 @@ class Completion:
                 "state": answer.state.value,
                 "mode": answer.mode.value,
                 "searched_for": answer.searched_for,
+                "evidence": answer.evidence.value,
                 "confidence": answer.confidence,
                 "supported": supported_share(answer.sentences),
                 "degraded": list(answer.degraded),
@@ -98,7 +99,7 @@ class Completion:
         yield self._chunk({"content": self.links.add(text)})
 
     def _end(self, answer: Answered) -> Iterator[str]:
-        delta = {"annotations": self._annotations} if self.links.citations else {}
+        delta = {"annotations": self._annotations(answer)} if self.links.citations else {}
         yield self._chunk(delta, _finish(answer), self._own(answer))
         if self.chat.counts_usage:
             usage = {"choices": [], "usage": _usage(answer)}
@@ -110,7 +111,7 @@ class Completion:
             "role": "assistant",
             "content": self.links.text,
             "refusal": None,
-            "annotations": self._annotations,
+            "annotations": self._annotations(answer),
         }
         reason = _finish(answer)
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
@@ -121,9 +122,11 @@ class Completion:
             **self._own(answer),
         }
 
-    @property
-    def _annotations(self) -> list[dict[str, Any]]:
-        return [{"type": "url_citation", "url_citation": each} for each in self.links.citations]
+    def _annotations(self, answer: Answered) -> list[dict[str, Any]]:
+        return [
+            {"type": "url_citation", "url_citation": each}
+            for each in self.links.annotations(answer)
+        ]
 
     def _chunk(
         self, delta: dict[str, Any], reason: str | None = None, own: dict[str, Any] | None = None
@@ -148,8 +151,10 @@ def _finish(answer: Answered) -> str:
 
 
 def _notice(answer: Answered) -> str:
-    """Why no model wrote all of it, and outdated sources: clients may show content alone."""
-    stale = not_current(answer)
+    """Why no model wrote all of it, sources that disagree or are outdated: clients may show
+    content alone.
+    """
+    stale = (*disagreements(answer), *not_current(answer))
     why = answer.notes[:1] if answer.degraded or not answer.model else ()
     return "".join(f"\n\n*{plain_line(each)}*" for each in dict.fromkeys((*why, *stale)))
 
@@ -197,4 +202,5 @@ def _answer_request(chat: ChatRequest, request: Request) -> AnswerRequest:
         channel="chat",
         is_recorded=is_recorded(request),
         earlier=chat.earlier,
+        abstain_below=chat.abstain_below,
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.utils.text import Truncator
+
 from search.answers.as_json import passage_url
-from search.answers.domain import Context
+from search.answers.domain import Answered, Citation, Context, Passage
 
 # `]` before a parenthesis is a link already.
+LINE = 200  # characters of a snippet. A guess
 _MARKER = re.compile(r"\[(\d{1,4})\](?!\()")
 
 
@@ -25,6 +28,7 @@ class Links:
         self._context = Context()
         self.text = ""
         self.citations: list[dict[str, Any]] = []
+        self._cited: list[Passage] = []
 
     def read(self, context: Context) -> None:
         """From now on, markers name the passages of this context."""
@@ -34,6 +38,15 @@ class Links:
     def urls(self) -> list[str]:
         """The address of each source: that of source 1 first."""
         return [self._absolute(passage_url(each)) for each in self._context.passages]
+
+    def annotations(self, answer: Answered) -> Iterator[dict[str, Any]]:
+        """The citations, each with the date of its document and a line of the cited words."""
+        spans = {each.passage: each for row in answer.sentences for each in row.citations}
+        for citation, passage in zip(self.citations, self._cited, strict=True):
+            words = spans.get(passage.number, Citation(passage.number))
+            text = passage.text[words.start : words.end or None]
+            date = {"date": passage.date.as_data()} if passage.date else {}
+            yield {**citation, "snippet": Truncator(" ".join(text.split())).chars(LINE), **date}
 
     def add(self, text: str) -> str:
         """The text with links, as it follows what was sent."""
@@ -48,6 +61,7 @@ class Links:
             self.text += f"{marker[0]}({url})"
             place = {"start_index": start, "end_index": len(self.text)}
             self.citations.append({**place, "url": url, "title": passage.title})
+            self._cited.append(passage)
             last = marker.end()
         self.text += text[last:]
         return self.text[before:]

@@ -37,6 +37,7 @@ class ChatRequest:
     model: ModelChoice
     is_streamed: bool
     counts_usage: bool
+    abstain_below: float | None
 
 
 def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
@@ -54,6 +55,7 @@ def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
         model=choose(body["model"], viewer),
         is_streamed=_flag(body, "stream"),
         counts_usage=_flag(options, "include_usage"),
+        abstain_below=_share(body, "abstain_below"),
     )
 
 
@@ -116,3 +118,11 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise BadRequest(f"{name} must be true or false.", name)
     return bool(value)
+
+
+def _share(body: Mapping[str, Any], name: str) -> float | None:
+    value = body.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 <= value <= 1):
+        raise BadRequest(f"{name} must be a number from 0 to 1.", name)
+    return value

@@ -186,7 +186,7 @@ def test_passage_grows_within_its_section_and_the_budget() -> None:
 
 
 def test_best_passage_grows_first_up_to_a_limit() -> None:
-    long = [f"{name} {'word ' * 150}end." for name in "ABCDEFGHIJ"]
+    long = [f"{name} {'word ' * 145}end." for name in "ABCDEFGHIJ"]
     _, one = pieces_of(1, long)
     _, other = pieces_of(2, long[::-1])
     hits = [piece(n, f"Hit {n} is of its own.", document=n, version=n, ordinal=10, rank=n,
