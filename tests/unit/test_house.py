@@ -37,7 +37,7 @@ ALLOWED: dict[str, int] = {
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
-    "0128-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
+    "0129-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
 }
 LONG_FUNCTIONS = 18
 
