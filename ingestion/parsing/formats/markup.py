@@ -165,6 +165,9 @@ _TABLE = re.compile(
     r"(<tbody\b[^<>]*>\s*)?(?=<tr\b)",
     re.IGNORECASE,
 )
+_TABLE_TAG = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
+_LEVELS = {"table": 0, "tr": 2, "td": 3, "th": 3}
+_SECTION = 1
 _ROW = re.compile(r"<tr\b(?:(?!<tr\b|</t(?:able|body)\b).){0,20000}", re.IGNORECASE | re.DOTALL)
 _ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
 _DATA_CELL = re.compile(r"<td\b", re.IGNORECASE)
@@ -182,7 +185,8 @@ class HtmlParser:
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
-        text = _without_navigation(with_table_heads(_SPAN.sub(r"\g<1>1000", text)))
+        text = with_table_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
+        text = _without_navigation(text)
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
         nodes = list(_without_notices(tree.blocks))
@@ -228,6 +232,30 @@ def _top_headings(nodes: Sequence[Node]) -> Iterator[str]:
                 yield text
         elif node["t"] == "Div":
             yield from _top_headings(node["c"][1])
+
+
+def with_closed_cells(text: str) -> str:
+    """The page with the end tags that HTML lets tables omit, and without which pandoc sees none."""
+    parts: list[str] = []
+    position = 0
+    opened: list[str] = []
+    for tag in _TABLE_TAG.finditer(text):
+        is_end, name = bool(tag[1]), tag[2].lower()
+        level = _LEVELS.get(name, _SECTION)
+        ended: list[str] = []
+        while opened and level and _LEVELS.get(opened[-1], _SECTION) >= level + is_end:
+            ended.append(opened.pop())
+        if is_end and not level:
+            while opened and opened[-1] != name:
+                ended.append(opened.pop())
+        if ended:
+            parts += [text[position : tag.start()], *(f"</{one}>" for one in ended)]
+            position = tag.start()
+        if not is_end:
+            opened.append(name)
+        elif opened and opened[-1] == name:
+            opened.pop()
+    return "".join([*parts, text[position:]])
 
 
 def with_table_heads(text: str) -> str:

@@ -18,6 +18,7 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, Typ
 from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.doc_margins import with_margins
 from ingestion.parsing.formats.docx_chunks import with_chunks
 from ingestion.parsing.formats.docx_definition_lists import (
     RUN_IN,
@@ -74,6 +75,8 @@ class OfficeParser:
         document, completeness = open_document(data, source.file_type), container(source)
         reader, metadata = DocumentReader(document), read_metadata(source)
         blocks = with_asides(with_chunks(reader.blocks(), source, completeness))
+        if source.file_type == filetypes.DOC:
+            blocks = with_margins(source.path, blocks)
         blocks = counted(with_definitions(blocks), completeness)
         metadata = replace(metadata, title=metadata.title or reader.title())
         result = Extraction(without_contents(blocks), metadata, completeness=completeness)

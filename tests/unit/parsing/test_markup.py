@@ -394,6 +394,8 @@ def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
     [
         ("Text.\n\ninclude::parts/one.adoc[]\n", "a.adoc"),
         ("Text.\n\n#+INCLUDE: parts/one.adoc\n", "a.org"),
+        ("Text.\n\n.. include:: parts/one.adoc\n", "a.rst"),
+        ("Text.\n\n.. csv-table:: T\n   :file: parts/one.adoc\n", "a.rst"),
         ("Text.\n\n\\input{parts/one.adoc}\n% \\input{other}\n", "a.tex"),
     ],
 )
