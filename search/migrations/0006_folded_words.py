@@ -34,8 +34,17 @@ RETURN (
     FROM (SELECT concat_ws(' ', array_to_string(headings, ' '), content) AS written) texts
 )
 """
-# Until an index is built anew it has the words as before: phrases are found as they were.
+# Until an index is built anew it has the words as before, and phrases are found as they were.
 INDEXES = ("document_title_words", "chunk_words", "chunk_section_words")
+# Repeatable; the first of each pair removes what is left of one that was interrupted.
+REBUILD = [
+    statement
+    for name in INDEXES
+    for statement in (
+        f"DROP INDEX CONCURRENTLY IF EXISTS {name}_ccnew",
+        f"REINDEX INDEX CONCURRENTLY {name}",
+    )
+]
 
 
 class Migration(migrations.Migration):
@@ -46,17 +55,9 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunSQL(WORDS, migrations.RunSQL.noop),
-        migrations.RunSQL(
-            # The first is what is left of one that was interrupted.
-            [
-                statement
-                for name in INDEXES
-                for statement in (
-                    f"DROP INDEX CONCURRENTLY IF EXISTS {name}_ccnew",
-                    f"REINDEX INDEX CONCURRENTLY {name}",
-                )
-            ],
-            migrations.RunSQL.noop,
-        ),
+        migrations.SeparateDatabaseAndState(
+            database_operations=[
+                migrations.RunSQL([WORDS, *REBUILD], migrations.RunSQL.noop),
+            ]
+        )
     ]
