@@ -25,7 +25,7 @@ _RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
 _RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
 # The text of links beside a heading or behind a note that lead back to the place itself.
 _PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
-_LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
+LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
 _BACK = frozenset(
     {"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink", "mw-editsection"}
 )
@@ -131,7 +131,7 @@ class TreeReader:
 
     def heading(self, inlines: Sequence[Node]) -> str:
         """The text of a heading, without its permalink."""
-        return _LAST_PERMALINK.sub("", self.text(inlines)).strip()
+        return LAST_PERMALINK.sub("", self.text(inlines)).strip()
 
     def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
         yield Block(BlockKind.PARAGRAPH, self.text(inlines))

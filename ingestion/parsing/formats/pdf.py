@@ -15,6 +15,7 @@ from ingestion.errors import DamagedFile, EncryptedFile
 from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
 from ingestion.parsing.formats.office_counts import note_parts
+from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
     LONGEST_HEADING,
@@ -266,6 +267,7 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
     if layout.kind == "heading":
         if len(text) > LONGEST_HEADING:
             return Block(BlockKind.PARAGRAPH, text, page=page)
+        text = LAST_PERMALINK.sub("", text)  # of a printed page
         return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
     if layout.kind == "list_item":
         label = f"{layout.marker} " if layout.ordered and layout.marker else ""

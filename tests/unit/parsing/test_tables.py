@@ -30,6 +30,7 @@ def test_delimiter_of_a_csv_is_detected(text: str, delimiter: str) -> None:
         ([["Name", "Size"], ["a", "1"]], True),
         ([["Name", "2024"], ["a", "1"]], False),
         ([["Name", ""], ["a", "1"]], False),
+        ([["Valid from", "1. Mai 2026"], ["Currency", "Euro"]], False),
         ([["a", "a"], ["a", "1"]], False),
         ([["1,5", "$2.50"], ["3", "4"]], False),
         ([["Name", "Size"]], False),
