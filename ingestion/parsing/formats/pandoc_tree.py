@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.tabular import spread
 
@@ -241,7 +242,8 @@ class TreeReader:
         texts = [
             [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
         ]
-        yield Block.table(spread(texts), has_header=bool(head) and len(rows) > 1)
+        grid = with_one_header(spread(texts))
+        yield Block.table(grid, has_header=has_header_row(grid) or (bool(head) and len(grid) > 1))
 
     def _is_layout(
         self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool
