@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
-from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.raised_text import subscript, superscript
-from ingestion.parsing.formats.tabular import spread
+from ingestion.parsing.formats.tabular import table_of
 
 Node = dict[str, Any]
 Attr = list[Any]
@@ -242,8 +241,8 @@ class TreeReader:
         texts = [
             [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
         ]
-        grid = with_one_header(spread(texts))
-        yield Block.table(grid, has_header=has_header_row(grid) or (bool(head) and len(grid) > 1))
+        if texts:
+            yield table_of(texts, has_head=bool(head))
 
     def _is_layout(
         self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool

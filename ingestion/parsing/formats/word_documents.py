@@ -26,11 +26,10 @@ from ingestion.parsing.formats.docx_definition_lists import (
     is_run_in,
     with_definitions,
 )
-from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
 from ingestion.parsing.formats.ooxml import copied
-from ingestion.parsing.formats.tabular import spread
+from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -195,11 +194,7 @@ class DocumentReader:
             [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
             for row in origins
         ]
-        rows = list(with_one_header(spread(texts)))
-        # A header cell across two columns is one label, not a label and an empty one.
-        labels = [text for text, _, _ in texts[0]] if len(rows) == len(texts) else rows[0]
-        has_header = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
-        yield Block.table(rows, has_header=has_header)
+        yield table_of(texts, has_head=table.header_rows > 0)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))
