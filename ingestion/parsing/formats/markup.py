@@ -21,6 +21,7 @@ from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.html_ruby import with_marked_readings
 from ingestion.parsing.formats.pandoc_tree import (
+    HEAD,
     Node,
     TreeReader,
     metadata_text,
@@ -260,8 +261,12 @@ def without_spanning_heads(text: str) -> str:
     if not _ROW_SPAN.search(text):
         return text
     return _ROW.sub(
-        lambda row: _HEADER_CELL.sub(r"\1td", row[0]) if _ROW_SPAN.search(row[0]) else row[0], text
+        lambda row: _HEADER_CELL.sub(_as_data, row[0]) if _ROW_SPAN.search(row[0]) else row[0], text
     )
+
+
+def _as_data(cell: re.Match[str]) -> str:
+    return "/td" if cell[1] else f'td data-{HEAD}="1"'
 
 
 def _site_name(text: str) -> str:

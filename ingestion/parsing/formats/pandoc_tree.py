@@ -21,6 +21,8 @@ _TAG = re.compile(
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
 _MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
+HEAD = "head"
+"""The attribute of cells that are labels and no head to pandoc."""
 _RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
 _RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
 # The text of links beside a heading or behind a note that lead back to the place itself.
@@ -242,7 +244,8 @@ class TreeReader:
             [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
         ]
         if texts:
-            yield table_of(texts, has_head=bool(head))
+            has_head = bool(head) or all(HEAD in dict(cell[0][2]) for cell in rows[0][1])
+            yield table_of(texts, has_head=has_head)
 
     def _is_layout(
         self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool

@@ -288,7 +288,7 @@ def _table(layout: LayoutBlock, page: int) -> Block:
     if max(map(len, cells), default=0) < 2:
         text = "\n".join(text for row in cells for text, _, _ in row)
         return Block(BlockKind.PARAGRAPH, text, page=page)
-    return replace(table_of(cells, has_head=bool(layout.header)), page=page)
+    return replace(table_of(cells, has_head=bool(layout.header) or None), page=page)
 
 
 def plain(text: str) -> str:

@@ -106,12 +106,12 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
     return rows
 
 
-def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool) -> Block:
-    """The table of cells as `spread` takes them; its header is stated, or judged by the rows."""
+def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool | None) -> Block:
+    """The table of cells as `spread` takes them; with None its header is judged by the rows."""
     rows = with_one_header(spread(cells))
     # A header cell across two columns is one label, not a label and an empty one.
     labels = [text for text, _, _ in cells[0]] if len(rows) == len(cells) else rows[0]
-    has_header = has_head or has_header_row([labels, *rows[1:]])
+    has_header = has_header_row([labels, *rows[1:]]) if has_head is None else has_head
     return Block.table(rows, has_header=has_header and len(rows) > 1)
 
 

@@ -194,7 +194,7 @@ class DocumentReader:
             [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
             for row in origins
         ]
-        yield table_of(texts, has_head=table.header_rows > 0)
+        yield table_of(texts, has_head=table.header_rows > 0 or None)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))

@@ -221,6 +221,14 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<tr><th>w</th><th>h</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></tbody></table>",
         [p("Sizes"), table(("A", "B w", "B h"), ("1", "2", "3"))],
     ),
+    "head-that-spans-rows-of-text": (
+        "<table><tr><th rowspan=2>A</th><th>B</th></tr><tr><td>w</td></tr></table>",
+        [table(("A", "B"), ("", "w"))],
+    ),
+    "no-head": (
+        "<table><tr><td>(i)</td><td>Rink</td></tr><tr><td>(ii)</td><td>Run</td></tr></table>",
+        [table(("(i)", "Rink"), ("(ii)", "Run"), header=False)],
+    ),
     "spanning-row-names": (
         "<table><tr><th rowspan=2>A</th><td>1</td></tr><tr><td>2</td></tr></table>",
         [table(("A", "1"), ("", "2"), header=False)],
