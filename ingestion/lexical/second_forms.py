@@ -8,8 +8,11 @@ All take a text in its normal form (`normal_form`). The SQL contains no percent 
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 
 from ingestion.lexical.normal_form import blocks, members, translated_sql
 
@@ -33,6 +36,7 @@ _MOST_LETTERS = 60
 
 
 _OTHERS = {*map(chr, _SINGLE), *_DOUBLE}
+_MARKS = re.compile(f"(?<!и)[{members(_ACCENTS)}]")
 
 
 def _foldable() -> str:
@@ -134,6 +138,30 @@ def folded_sql(text: str) -> str:
         SELECT {_bare_sql("small")} AS bare, {_bare_sql(_replaced("small", _WRITTEN_OUT))}
     ) folds(bare, written_out)
 )"""  # noqa: S608  # ours
+
+
+def folded(text: str, *, written_out: bool = False) -> str:
+    """The text in lower case without accents, as `folded_sql` folds words: muller, or mueller."""
+    small = text.lower()
+    if small.isascii():
+        return small
+    for letter, written in (_WRITTEN_OUT | _DOUBLE if written_out else _DOUBLE).items():
+        small = small.replace(letter, written)
+    bare = _MARKS.sub("", unicodedata.normalize("NFD", small.translate(_SINGLE)))
+    return unicodedata.normalize("NFC", bare)
+
+
+@cache
+def written_as() -> Mapping[str, str]:
+    """The letters with accents, in either case, by what is typed for them: a letter, or two."""
+    letters: defaultdict[str, str] = defaultdict(str)
+    for first, last in _SCRIPTS:
+        for char in map(chr, range(first, last + 1)):
+            if (bare := folded(char)) != char.lower() and bare.isalpha():
+                letters[bare] += char
+            if out := _WRITTEN_OUT.get(char.lower()):
+                letters[out] += char
+    return dict(letters)
 
 
 def _bare_sql(word: str) -> str:

@@ -75,7 +75,7 @@ def highlight(marked: str) -> SafeString:
     """The whole marked text as escaped HTML with <mark>, white space preserved."""
     escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
-    return mark_safe(html)  # noqa: S308  # escaped above
+    return mark_safe(_with_joined_marks(html))  # noqa: S308  # escaped above
 
 
 def mark_runs(marked: str, words: str) -> str:
@@ -245,7 +245,12 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
         parts += [escape(plain[position:a]), f"<mark>{escape(plain[a:b])}</mark>"]
         position = b
     parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
-    return "".join(parts)
+    return _with_joined_marks("".join(parts))
+
+
+def _with_joined_marks(html: str) -> str:
+    """The marked HTML; of what is one word to a reader (HL-210), the marks are one."""
+    return html.replace("</mark><mark>", "")
 
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"

@@ -26,6 +26,7 @@ from common.accounts.models import User
 from common.api.access import UserThrottle
 from common.database import named
 from ingestion.identifiers import Pattern, find_identifiers, index_forms
+from ingestion.lexical.second_forms import folded
 from ingestion.models.collections import Viewer
 from search.engine.configuration import current
 from search.query.parse import clean_text
@@ -173,8 +174,12 @@ def typed_words(typed: str) -> list[str]:
 
 
 def matches(text: str, words: Sequence[str]) -> bool:
-    """Whether all words are in the text, the last one as the beginning of a word."""
-    own = typed_words(text)
+    """Whether all words are in the text, the last one as the beginning of a word.
+
+    As they stand or without their accents.
+    """
+    forms = (text, folded(text), folded(text, written_out=True))
+    own = [word for form in forms for word in typed_words(form)]
     return {*words[:-1]} <= {*own} and any(word.startswith(words[-1]) for word in own)
 
 
@@ -182,11 +187,11 @@ def best_first(texts: Iterable[str], typed: str) -> list[str]:
     """The texts of at most MOST_CHARS, each once: those with the typed beginning first, then the
     shortest.
     """
-    start = typed.casefold()
     once = {text.casefold(): text for text in texts if len(text) <= MOST_CHARS}
-    once.pop(start, None)
+    once.pop(typed.casefold(), None)
+    start = folded(typed)
     return sorted(
-        once.values(), key=lambda text: (not text.casefold().startswith(start), len(text), text)
+        once.values(), key=lambda text: (not folded(text).startswith(start), len(text), text)
     )
 
 

@@ -1,7 +1,8 @@
 """The quoted phrases and excluded words of a query, as conditions on chunks.
 
 They are part of the scope of every signal, so that none can bypass them. A phrase is its words in
-order, stop words too, not inflected, in the text, the headings or the title (ADR 54). The index of
+order, stop words too, not inflected, in the text, the headings or the title (ADR 54); a letter that
+is typed without an accent stands for those with one (ADR 124). The index of
 words (`steelyard_words`, a function of the search migrations) narrows the chunks down to those that
 contain all of the words; a regular expression decides. Letters of scripts without spaces are looked
 up by their lexemes.
@@ -18,6 +19,7 @@ from django.db.models.expressions import RawSQL
 
 from common.database import named
 from ingestion.lexical.bigrams import IN_RUN, characters, has_part, spaced
+from ingestion.lexical.second_forms import written_as
 from ingestion.models import Chunk
 
 # The most chunks with all words of the phrases whose texts are read; a note says if there are more.
@@ -64,8 +66,12 @@ EXCLUSION_SETTINGS = {"hash_mem_multiplier": "'32'"}
 # Symbols that Postgres' parsers drop although they distinguish C++ from C, A* from A. Hyphens and
 # punctuation are left to the parsers.
 _SYMBOLS = re.compile(r"[^\w\s,.;:!?'’()/、。，．：；！？（）「」『』・…-]")
-# The spellings of a character within a word.
+# The marks that may stand for one within a word.
 _SPELLINGS = {"'": "['’ʼ]", "’": "['’ʼ]", "-": "[-\u2010\u2011]", "\u2010": "[-\u2010\u2011]"}
+
+_LETTERS = re.compile(
+    "|".join(pair for pair in written_as() if len(pair) == 2) + "|.", re.DOTALL | re.IGNORECASE
+)
 
 # Common tables: the chunks that the index leaves, and of those the ones that contain the phrases.
 _TABLES = """
@@ -152,15 +158,24 @@ def literal_pattern(phrase: str) -> str:
     """A Postgres regular expression for the literal words, with any non-word characters between.
 
     Underscores around a word are emphasis; within a name they belong to it. No word boundary is
-    required next to letters of scripts written without spaces.
+    required next to letters of scripts written without spaces. A letter without an accent matches
+    those with one; `ue` matches ü.
     """
     words = (word.strip(",.;:!?") or word for word in phrase.split())
     escaped = r"_*\W+_*".join(
-        "".join(_SPELLINGS.get(letter) or literally(letter) for letter in word) for word in words
+        _LETTERS.sub(lambda letters: _spelt(letters[0]), word) for word in words
     )
     begins = "" if IN_RUN.match(phrase) else r"(?<!\w)_*"
     ends = "" if IN_RUN.match(phrase[-1:]) else r"_*(?!\w)"
     return f"{begins}{escaped}{ends}"
+
+
+def _spelt(letters: str) -> str:
+    """The pattern of one letter, or of two that may stand for one."""
+    if len(letters) == 2:
+        return f"(?:{''.join(map(_spelt, letters))}|[{written_as()[letters.lower()]}])"
+    accented = written_as().get(letters.lower())
+    return f"[{letters}{accented}]" if accented else _SPELLINGS.get(letters) or literally(letters)
 
 
 def _exactly(phrase: str) -> Condition:

@@ -103,6 +103,7 @@ def test_outdated_chunks_are_reprocessed_with_their_edits() -> None:
 
     out = StringIO()
     call_command("reprocess", "--outdated", "--no-wait", stdout=out)
+    assert search("age of the cookie", viewer=NOBODY).results[0].title == "Settings"
     processing_steps.advance(Document.objects.get(pk=old.document_id).latest_id)
 
     assert "Queued 1 document." in out.getvalue()

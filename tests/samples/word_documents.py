@@ -1,10 +1,13 @@
-"""DOCX of given XML, for what python-docx does not write."""
+"""DOCX and ODT of given XML, for what python-docx does not write, and the streams of a DOC."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from .builders import make_zip
+from .outlook import make_ole
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -64,26 +67,58 @@ def section(*margins: str, first: bool = False) -> str:
     return f"<w:sectPr>{references}{'<w:titlePg/>' * first}<w:pgSz/></w:sectPr>"
 
 
-def make_writer(body: str, margins: str = "") -> bytes:
-    """An ODT with this body, styles of text "Up" and "Down", and one page style with `margins`."""
+def make_writer(body: str, margins: str = "", members: Mapping[str, str] | None = None) -> bytes:
+    """An ODT with this body, one page style with `margins`, and other members.
+
+    Its styles of text are "Up" and "Down", and "Sign" and "Tick" in symbol fonts.
+    """
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "text", "style")
+        for name in ("office", "text", "style", "table", "draw")
     )
     spaces += ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    spaces += ' xmlns:xlink="http://www.w3.org/1999/xlink"'
+    spaces += ' xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
     styles = "".join(
         f'<style:style style:name="{name}" style:family="text">'
         f'<style:text-properties style:text-position="{position} 58%"/></style:style>'
         for name, position in (("Up", "super"), ("Down", "-33%"))
+    ) + "".join(
+        f'<style:style style:name="{name}" style:family="text">'
+        f'<style:text-properties style:font-name="{font}1"/></style:style>'
+        for name, font in (("Sign", "Symbol"), ("Tick", "Wingdings"))
+    )
+    fonts = "".join(
+        f'<style:font-face style:name="{font}1" svg:font-family="{font}"/>'
+        for font in ("Symbol", "Wingdings")
     )
     return make_zip(
         {
             "mimetype": "application/vnd.oasis.opendocument.text",
-            "content.xml": f"<office:document-content {spaces}><office:automatic-styles>{styles}"
-            f"</office:automatic-styles><office:body><office:text>{body}</office:text>"
+            "content.xml": f"<office:document-content {spaces}>{fonts}<office:automatic-styles>"
+            f"{styles}</office:automatic-styles><office:body><office:text>{body}</office:text>"
             "</office:body></office:document-content>",
             "styles.xml": f"<office:document-styles {spaces}><office:master-styles>"
             f'<style:master-page style:name="Standard">{margins}</style:master-page>'
             "</office:master-styles></office:document-styles>",
+            **(members or {}),
         }
     )
+
+
+def make_doc(
+    body: str, headers: Sequence[str], comments: str, *, is_compressed: bool, pieces: bytes = b""
+) -> bytes:
+    """The streams of a DOC with these texts, as far as they are read for headers and comments."""
+    text = body + "".join(headers) + comments
+    encoded = text.encode("cp1252" if is_compressed else "utf-16-le")
+    place = 0x800 * 2 | 0x40000000 if is_compressed else 0x800
+    pieces = pieces or struct.pack("<BIIIHIH", 2, 16, 0, len(text), 0, place, 0)
+    starts = [0, *accumulate(map(len, headers))]
+    table = pieces + struct.pack(f"<{len(starts) + 1}I", *starts, starts[-1] + 1)
+    block = bytearray(0x800)
+    struct.pack_into("<H", block, 0x0A, 0x0200)
+    struct.pack_into("<5I", block, 0x4C, len(body), 0, starts[-1], 0, len(comments))
+    struct.pack_into("<2I", block, 0xF2, len(pieces), len(table) - len(pieces))
+    struct.pack_into("<2I", block, 0x1A2, 0, len(pieces))
+    return make_ole({"WordDocument": bytes(block) + encoded, "1Table": table})

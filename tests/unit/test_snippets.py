@@ -53,6 +53,7 @@ def test_endless_word_is_cut() -> None:
 
 def test_highlight_keeps_lines() -> None:
     assert highlight(f"a\n{marked('b')} & c") == "a\n<mark>b</mark> &amp; c"
+    assert highlight(f"{marked('HL')}{marked('-210')}") == "<mark>HL-210</mark>"
 
 
 @given(st.text(alphabet=f"ab <>&\n{MARK_START}{MARK_END}", max_size=800))

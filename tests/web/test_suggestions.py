@@ -27,6 +27,10 @@ HANDBOOK = """# Rate limits of the server
 
 An address may ask thirty times. Error PII-2031-7788 says so.
 
+## Straßen für José Peña
+
+Nobody waits there.
+
 ## Ratings
 
 Nobody rates anything by PII-2031-7790.
@@ -66,6 +70,8 @@ def told(typed: str, viewer: User | None = None, *slugs: str, **more: Any) -> li
             id="an identifier as it is written",
         ),
         pytest.param("2031-779", [("identifier", "PII-2031-7790")], id="by its last parts"),
+        pytest.param("jose pen", [("heading", "Straßen für José Peña")], id="without accents"),
+        pytest.param("strassen fuer", [("heading", "Straßen für José Peña")], id="written out"),
         pytest.param("Ratings", [], id="not what was typed"),
         pytest.param("r", [], id="one letter"),
         pytest.param(" \x00&':*!|()\\ ", [], id="what means something to Postgres"),

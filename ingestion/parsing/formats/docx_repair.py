@@ -14,7 +14,6 @@ from contextlib import suppress
 from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
 from ingestion.parsing.formats.docx_definition_lists import marked, styles_of
 from ingestion.parsing.formats.ooxml import (
-    TAG,
     attributes,
     escaped,
     plain,
@@ -22,6 +21,8 @@ from ingestion.parsing.formats.ooxml import (
     relations,
     texts,
     with_texts,
+    without_private,
+    word_before,
 )
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
@@ -44,10 +45,8 @@ _RUN_STYLE = re.compile(rb':rStyle\s+\w+:val="([^"]*)"')
 _RUN_FONT = re.compile(rb':rFonts\s[^<>]*?:(?:ascii|hAnsi)="([^"]*)"')
 _STYLE = re.compile(rb'<(\w+):style\s[^<>]*"character".*?</\1:style>', re.DOTALL)
 _STYLE_ID = re.compile(rb':styleId="([^"]*)"')
-_PRIVATE = re.compile("[\uf020-\uf0ff]".encode())
 _SYMBOL = re.compile(rb"<(\w+):sym\s([^<>]*)/>")
 _BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
-_BEFORE = 500  # bytes, mostly tags; a guess
 _RUBY = re.compile(rb"<(\w+):ruby\b.*?</\1:ruby>", re.DOTALL)
 _RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
 _COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
@@ -134,9 +133,7 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
         or (scripts and b":rStyle" in part)
     ):
         part = _RUN.sub(lambda match: _run(match, scripts), part)
-    if _PRIVATE.search(part):
-        part = with_texts(part, lambda text: in_unicode(text, ""))
-    return part
+    return without_private(part)
 
 
 def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
@@ -150,8 +147,7 @@ def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
     if script == b"subscript":
         rest = with_texts(rest, subscript)
     elif script == b"superscript":
-        window = match.string[max(0, match.start() - _BEFORE) : match.start()]
-        before = plain(TAG.sub(b"", _BREAKS.split(window)[-1]).rpartition(b">")[2])
+        before = word_before(match, _BREAKS)
         rest = with_texts(rest, lambda text: superscript(text, before))
     return match[1] + match[3] + match[4] + rest
 

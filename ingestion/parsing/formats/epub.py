@@ -7,8 +7,10 @@ encoding, is read chapter by chapter.
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,6 +19,7 @@ from xml.parsers import expat
 from ingestion.domain import Block, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
 from ingestion.parsing.formats.markup import PandocUnreadable, decode_html, extraction, read_tree
+from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.pandoc_tree import TreeReader
 from ingestion.parsing.formats.xml_data import Element, read_elements
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
@@ -26,6 +29,8 @@ from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _CHAPTERS = (".xhtml", ".html", ".htm", ".xml")
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
+_PAGES = re.compile(r".*\.(?:xhtml|html|htm|xml)", re.IGNORECASE)
+_TITLE_PAGE = re.compile(rb"(epub:type=[\"'])[^\"'<>]*\btitlepage\b[^\"'<>]*")
 _UNLISTED = (
     "This book does not follow the EPUB format: its chapters were read one by one, and some may "
     "be missing."
@@ -45,7 +50,8 @@ class EpubParser:
                 "publisher for a copy without protection."
             )
         try:
-            result = extraction(read_tree(source.path, "epub", source.limits), TreeReader())
+            tree = read_tree(_with_title_page(source), "epub", source.limits)
+            result = extraction(tree, TreeReader())
             return replace(result, completeness=_counts(source.path))
         except PandocUnreadable as error:
             chapters = _chapters(source.path)
@@ -57,6 +63,18 @@ class EpubParser:
             blocks = _read(source.path, chapters, source.limits)
             counts = _counts(source.path)
             return Extraction(blocks, _metadata(source.path), [_UNLISTED], completeness=counts)
+
+
+def _with_title_page(source: Source) -> Path:
+    """The book without the attribute by which pandoc leaves out title pages and epigraphs."""
+    data = source.path.read_bytes()
+    with suppress(*UNREADABLE):  # pandoc reports it
+        book = changed(data, _PAGES, lambda page: _TITLE_PAGE.sub(rb"\1", page))
+        if book is not data:
+            path = source.scratch / "book.epub"
+            path.write_bytes(book)
+            return path
+    return source.path
 
 
 def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Block]:

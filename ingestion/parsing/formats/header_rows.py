@@ -14,6 +14,7 @@ SAMPLE_ROWS = 200
 _LONGEST_HEADER = 60
 _NUMERIC_SHARE = 0.8  # of a column's cells
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
+_DATE = re.compile(r"\d{1,2}\.? [^\W\d_]{3,}\.? \d{4}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -40,7 +41,7 @@ def has_header_row(rows: Grid) -> bool:
 
 def is_number(cell: str) -> bool:
     """Whether the cell, without spaces around it, is a figure, an amount or a date."""
-    return _NUMBER.fullmatch(cell) is not None
+    return bool(_NUMBER.fullmatch(cell) or _DATE.fullmatch(cell))
 
 
 def is_year(cell: str) -> bool:

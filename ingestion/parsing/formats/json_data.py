@@ -10,7 +10,9 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.header_rows import Grid, has_header_row
 from ingestion.parsing.formats.markup import TOO_DEEP_WARNING, plain_text
+from ingestion.parsing.formats.table_regions import tables_in
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -140,8 +142,10 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
     elif _holds_objects(value):
         for item in value:
             yield from _record(item, level)
+    elif grid := _table(value):
+        yield from tables_in(grid)
     else:
-        yield from _paragraphs([_line(path, value)])
+        yield from _paragraphs(list(_flat(value, path)))
 
 
 def _record(item: Any, level: int) -> Iterator[Block]:
@@ -175,7 +179,17 @@ def _object(pairs: tuple[tuple[str, Any], ...], path: str, level: int) -> Iterat
 
 
 def _is_section(value: Any) -> bool:
-    return isinstance(value, tuple) or _holds_objects(value)
+    return isinstance(value, tuple) or _holds_objects(value) or bool(_table(value))
+
+
+def _table(value: Any) -> Grid:
+    """The rows of a list of lists whose first one names the columns; none of another value."""
+    if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
+        return []
+    if any(isinstance(cell, list | tuple) for row in value for cell in row):
+        return []
+    grid = [list(map(_scalar, row)) for row in value]
+    return grid if has_header_row(grid) else []
 
 
 def _holds_objects(value: Any) -> bool:

@@ -21,6 +21,7 @@ from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.html_ruby import with_marked_readings
 from ingestion.parsing.formats.pandoc_tree import (
+    HEAD,
     Node,
     TreeReader,
     metadata_text,
@@ -160,16 +161,12 @@ _SITE = re.compile(
     re.IGNORECASE,
 )
 _SEPARATOR = r"(?:\s+[-–—|·•»]+\s+|\s*[|—»]\s*)"
-_TABLE = re.compile(
-    r"(<table\b[^<>]*>(?:\s|<caption\b[^<>]*>[^<]*</caption\s*>|</?col(?:group)?\b[^<>]*>)*)"
-    r"(<tbody\b[^<>]*>\s*)?(?=<tr\b)",
-    re.IGNORECASE,
-)
+_TABLE_TAG = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
+_LEVELS = {"table": 0, "tr": 2, "td": 3, "th": 3}
+_SECTION = 1
 _ROW = re.compile(r"<tr\b(?:(?!<tr\b|</t(?:able|body)\b).){0,20000}", re.IGNORECASE | re.DOTALL)
-_ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(\d{1,4})", re.IGNORECASE)
-_DATA_CELL = re.compile(r"<td\b", re.IGNORECASE)
-_TABLE_IN_ROW = re.compile(r"<table\b", re.IGNORECASE)
-_MOST_HEAD_ROWS = 1_000
+_ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(?:[2-9]|\d\d)", re.IGNORECASE)
+_HEADER_CELL = re.compile(r"(?<=<)(/?)th\b", re.IGNORECASE)
 
 
 class HtmlParser:
@@ -182,7 +179,8 @@ class HtmlParser:
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
-        text = _without_navigation(with_table_heads(_SPAN.sub(r"\g<1>1000", text)))
+        text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
+        text = _without_navigation(text)
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
         nodes = list(_without_notices(tree.blocks))
@@ -230,37 +228,45 @@ def _top_headings(nodes: Sequence[Node]) -> Iterator[str]:
             yield from _top_headings(node["c"][1])
 
 
-def with_table_heads(text: str) -> str:
-    """The page with an explicit head in tables whose first row of <th> spans several rows.
-
-    Without one, pandoc takes the first row alone for the head and cuts its cells off at its end:
-    those of the next rows moved to the left.
-    """
+def with_closed_cells(text: str) -> str:
+    """The page with the end tags that HTML lets tables omit, and without which pandoc sees none."""
     parts: list[str] = []
     position = 0
-    for table in _TABLE.finditer(text):
-        ends = _head_end(text, table.end())
-        if table.start() >= position and ends:
-            body = table[2] or ""
-            head = f"<thead>{text[table.end() : ends]}</thead>"
-            parts += [text[position : table.end(1)], head, body]
-            position = ends
+    opened: list[str] = []
+    for tag in _TABLE_TAG.finditer(text):
+        is_end, name = bool(tag[1]), tag[2].lower()
+        level = _LEVELS.get(name, _SECTION)
+        ended: list[str] = []
+        while opened and level and _LEVELS.get(opened[-1], _SECTION) >= level + is_end:
+            ended.append(opened.pop())
+        if is_end and not level:
+            while opened and opened[-1] != name:
+                ended.append(opened.pop())
+        if ended:
+            parts += [text[position : tag.start()], *(f"</{one}>" for one in ended)]
+            position = tag.start()
+        if not is_end:
+            opened.append(name)
+        elif opened and opened[-1] == name:
+            opened.pop()
     return "".join([*parts, text[position:]])
 
 
-def _head_end(text: str, start: int) -> int:
-    """The end of the rows that the first one's cells span; 0 if it is alone or has data."""
-    end, count, rows = start, 0, 1
-    while count < rows:
-        row = _ROW.match(text, end)
-        if row is None or _TABLE_IN_ROW.search(row[0]):
-            return 0
-        if not count:
-            rows = max(map(int, _ROW_SPAN.findall(row[0])), default=1)
-            if not 1 < rows <= _MOST_HEAD_ROWS or _DATA_CELL.search(row[0]):
-                return 0
-        count, end = count + 1, row.end()
-    return end
+def without_spanning_heads(text: str) -> str:
+    """The page with the cells of rows as data, if a <th> of theirs spans several rows.
+
+    Of a first row of <th> pandoc makes a head, and cuts its cells off at its end: those of the next
+    rows moved to the left.
+    """
+    if not _ROW_SPAN.search(text):
+        return text
+    return _ROW.sub(
+        lambda row: _HEADER_CELL.sub(_as_data, row[0]) if _ROW_SPAN.search(row[0]) else row[0], text
+    )
+
+
+def _as_data(cell: re.Match[str]) -> str:
+    return "/td" if cell[1] else f'td data-{HEAD}="1"'
 
 
 def _site_name(text: str) -> str:

@@ -34,6 +34,18 @@ def attached_message(message: Message) -> Message:
     return wrapper
 
 
+def alternatives(plain: str, html: bytes | str, charset: str) -> list[Message]:
+    """The parts of a text and of a page, of which one may be empty; `charset` is that of bytes."""
+    parts = []
+    if plain.strip():
+        parts.append(leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
+    if isinstance(html, str):
+        html, charset = html.encode("utf-8", "replace"), "utf-8"
+    if html.strip():
+        parts.append(leaf("text/html", html, charset))
+    return parts
+
+
 def multipart(subtype: str, parts: list[Message]) -> Message:
     message = Message()
     message["Content-Type"] = f"multipart/{subtype}"

@@ -1,19 +1,27 @@
 """The XML of an OpenDocument file, rewritten before anydoc reads it.
 
-anydoc leaves out headers, footers and comments, joins words and their readings, and does not tell
-raised text apart.
+anydoc leaves out headers, footers, comments and charts, joins words and their readings, does not
+tell raised text apart and does not know symbol fonts.
 """
 
 from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from ingestion.parsing.formats.asides import comment_mark, comment_text, reading_mark
-from ingestion.parsing.formats.ooxml import TAG, escaped, plain
+from ingestion.parsing.formats.ooxml import (
+    escaped,
+    plain,
+    read_member,
+    without_private,
+    word_before,
+)
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
+from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 
 CONTENT, _STYLES = "content.xml", "styles.xml"
 _PARAGRAPH_END = re.compile(rb"</text:(?:p|h)>")
@@ -33,6 +41,13 @@ _RAISING_STYLE = re.compile(
     rb'(?:(?!</style:style>).){0,2000}?style:text-position="\s*(-?)(super|sub|\d)',
     re.DOTALL,
 )
+_FONT_STYLE = re.compile(
+    rb'<style:style\s(?=[^<>]*style:family="text")[^<>]*?style:name="([^"]*)"[^<>]*>\s*'
+    rb'<style:text-properties\s[^<>]*?style:font-name="([^"]*)"'
+)
+_FONT = re.compile(
+    rb'<style:font-face\s[^<>]*?style:name="([^"]*)"[^<>]*?svg:font-family="([^"]*)"'
+)
 _SPAN = re.compile(rb'(<text:span\s[^<>]*text:style-name="([^"]*)"[^<>]*>)([^<]*)(?=</text:span>)')
 _MASTER = re.compile(rb"<office:master-styles>(.*)</office:master-styles>", re.DOTALL)
 _ROOT = re.compile(rb"<office:document-styles(\s[^<>]*)>")
@@ -42,8 +57,15 @@ _MARGIN = re.compile(
     re.DOTALL,
 )
 _PAGE_NUMBER = re.compile(rb"<text:page-(?:number|count)\b(?:[^<>]*/>|[^<>]*>[^<]*</[^<>]*>)")
+_OBJECT = re.compile(
+    rb'<draw:object\s[^<>]*?xlink:href="(?:\./)?([^"/]+)/?"[^<>]*?(?:/>|>.*?</draw:object>)'
+    rb"(?:\s*<draw:image\b[^<>]*?(?:/>|>.*?</draw:image>))?",
+    re.DOTALL,
+)
+_TABLE = re.compile(rb"<table:table[\s>].*</table:table>", re.DOTALL)
 _BODY_START = re.compile(rb"<office:text(?:\s[^<>]*)?(?<!/)>")
-_BEFORE = 300  # bytes, mostly tags; a guess
+# The text in Unicode, of a text and what is before it.
+_Change = Callable[[str, str], str]
 
 
 def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -53,12 +75,23 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     """
     content = archive.read(CONTENT)
     styles = archive.read(_STYLES) if _STYLES in archive.namelist() else b""
-    raising = _raising(styles) | _raising(content)
-    content = with_comments(_repaired(content, raising))
+    changes = _changes(styles) | _changes(content)
+    content = repaired(content, archive, changes)
     headers, footers = margin_parts(styles)
-    top, bottom = (_repaired(b"".join(parts), raising) for parts in (headers, footers))
+    top, bottom = (_rewritten(b"".join(parts), changes) for parts in (headers, footers))
     content = _BODY_START.sub(lambda match: match[0] + top, content, count=1)
     return {CONTENT: content.replace(b"</office:text>", bottom + b"</office:text>", 1)}
+
+
+def repaired(
+    content: bytes,
+    archive: zipfile.ZipFile,
+    changes: Mapping[bytes, _Change] | None = None,
+    element: bytes = b"%s",
+) -> bytes:
+    """The content with comments, each in this element, with charts, raised text and symbols."""
+    content = _rewritten(content, _changes(content) if changes is None else changes)
+    return _with_objects(with_comments(content, element), archive)
 
 
 def margin_parts(styles: bytes) -> tuple[list[bytes], list[bytes]]:
@@ -75,7 +108,7 @@ def margin_parts(styles: bytes) -> tuple[list[bytes], list[bytes]]:
     return list(margins[b"header"].values()), list(margins[b"footer"].values())
 
 
-def with_comments(content: bytes, element: bytes = b"%s") -> bytes:
+def with_comments(content: bytes, element: bytes) -> bytes:
     """The content with its comments as marked text (`asides`), each in this element."""
 
     def marked(match: re.Match[bytes]) -> bytes:
@@ -88,29 +121,60 @@ def with_comments(content: bytes, element: bytes = b"%s") -> bytes:
     return _ANNOTATION.sub(marked, content)
 
 
-def _raising(part: bytes) -> dict[bytes, bool]:
-    """Whether text in a style is raised, for the styles of raised and of lowered text."""
-    return {
-        name: not minus and position != b"sub"
-        for name, minus, position in _RAISING_STYLE.findall(part)
-        if position != b"0"
+def _with_objects(content: bytes, archive: zipfile.ZipFile) -> bytes:
+    """The content with the data of charts, and of other objects with a table.
+
+    They follow the paragraph that the object is in, since anydoc reads no table in the midst of
+    one; elsewhere they are in its place.
+    """
+    parts, position = [], 0
+    for match in _OBJECT.finditer(content):
+        table = _TABLE.search(read_member(archive, f"{plain(match[1])}/{CONTENT}"))
+        if table is None:
+            continue
+        end, start = (one.search(content, match.end()) for one in (_PARAGRAPH_END, _PARAGRAPH))
+        if end and not (start and start.start() < end.start()):
+            parts += [content[position : end.end()], table[0]]
+            position = end.end()
+        else:
+            box = b"<draw:text-box>%s</draw:text-box>" % table[0]
+            parts += [content[position : match.start()], box]
+            position = match.end()
+    return b"".join([*parts, content[position:]])
+
+
+def _changes(part: bytes) -> dict[bytes, _Change]:
+    """How the text in a style is to be changed, for the styles of raised text and symbol fonts."""
+    fonts = {name: plain(family).strip("'") for name, family in _FONT.findall(part)}
+    changes: dict[bytes, _Change] = {
+        name: partial(_in_font, fonts[font])
+        for name, font in _FONT_STYLE.findall(part)
+        if is_symbol_font(fonts.get(font, ""))
     }
+    for name, minus, position in _RAISING_STYLE.findall(part):
+        if position != b"0":
+            changes[name] = _lowered if minus or position == b"sub" else superscript
+    return changes
 
 
-def _repaired(part: bytes, raising: Mapping[bytes, bool]) -> bytes:
+def _in_font(font: str, text: str, before: str) -> str:
+    return in_unicode(text, font)
+
+
+def _lowered(text: str, before: str) -> str:
+    return subscript(text)
+
+
+def _rewritten(part: bytes, changes: Mapping[bytes, _Change]) -> bytes:
     def ruby(match: re.Match[bytes]) -> bytes:
         return escaped(reading_mark(plain(match[1]), plain(match[2])))
 
     def span(match: re.Match[bytes]) -> bytes:
-        if match[2] not in raising:
+        change = changes.get(match[2])
+        if change is None:
             return match[0]
-        text = plain(match[3])
-        if not raising[match[2]]:
-            return match[1] + escaped(subscript(text))
-        before = match.string[max(0, match.start() - _BEFORE) : match.start()]
-        # A tag may be cut at the beginning.
-        word = plain(TAG.sub(b"", _PARAGRAPH.split(before)[-1]).rpartition(b">")[2])
-        return match[1] + escaped(superscript(text, word))
+        return match[1] + escaped(change(plain(match[3]), word_before(match, _PARAGRAPH)))
 
     part = _RUBY.sub(ruby, part) if b"<text:ruby" in part else part
-    return _SPAN.sub(span, part) if raising else part
+    part = _SPAN.sub(span, part) if changes else part
+    return without_private(part)

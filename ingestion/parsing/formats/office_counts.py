@@ -5,13 +5,11 @@ Regular expressions suffice: a count may be slightly wrong, and only decides abo
 
 from __future__ import annotations
 
-import html
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
@@ -19,10 +17,9 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
-from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.formats.ooxml import plain, read_member
 from ingestion.parsing.protocol import Source
 
-_TAG = re.compile(rb"<[^<>]*>")
 _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
 # Repeated or deleted text and remarks, which a reader of the text does not expect.
 _ASIDE = re.compile(
@@ -36,18 +33,9 @@ _TEXTS = re.compile(
     r"|ppt/(?:slides|notesSlides)/[^/]+\.xml"
 )
 _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
-_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.")
-_FIB_BYTES, _FIB_COUNTS = 0x60, (0x54, 0x5C)
-_BARE_HEADERS = 60  # characters; a guess
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|Object \d+(?:/content\.xml)?$")
+_SHOWN_OBJECT = re.compile(rb"<(?:\w+:)?math\b|<table:table\b")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
-
-
-def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The member's bytes; empty if it is missing or cannot be unpacked."""
-    try:
-        return archive.read(name)
-    except (KeyError, *UNREADABLE):
-        return b""
 
 
 def container(source: Source) -> Completeness:
@@ -57,24 +45,26 @@ def container(source: Source) -> Completeness:
     formats yield an empty result.
     """
     completeness = Completeness()
-    if source.file_type == filetypes.DOC:
-        completeness.add(Unit.CHARACTER, Why.DROPPED, count=_unread_of_doc(source.path))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
         names = archive.namelist()
         completeness.pictures = sum(bool(_PICTURE.match(name)) for name in names)
-        charts = b"".join(_read(archive, name) for name in names if "/charts/_rels/" in name)
+        charts = b"".join(read_member(archive, name) for name in names if "/charts/_rels/" in name)
         charted = {name.decode("utf-8", "replace") for name in _CHART_LINK.findall(charts)}
         embedded = [name for name in names if _EMBEDDED.match(name)]
         left = [name for name in embedded if name.partition("/")[2] not in charted]
-        completeness.add(Unit.FILE, Why.EMBEDDED, [name.rpartition("/")[2] for name in left])
+        # A formula, or one with a table, is read.
+        objects = [name for name in left if name.endswith("/content.xml")]
+        shown = {name for name in objects if _SHOWN_OBJECT.search(read_member(archive, name))}
+        names_left = [name.removesuffix("/content.xml") for name in left if name not in shown]
+        completeness.add(Unit.FILE, Why.EMBEDDED, [n.rpartition("/")[2] for n in names_left])
         for name in filter(_TEXTS.fullmatch, names):
-            texts = _RUN.findall(_ASIDE.sub(b"", _read(archive, name)))
+            texts = _RUN.findall(_ASIDE.sub(b"", read_member(archive, name)))
             completeness.found += sum(map(_visible, texts))
         completeness.found += sum(map(_visible, _margin_texts(archive, source)))
-        if body := _ODF_BODY.search(_read(archive, "content.xml")):
-            completeness.found += _visible(_TAG.sub(b"", _ASIDE.sub(b"", body[1])))
+        if body := _ODF_BODY.search(read_member(archive, "content.xml")):
+            completeness.found += _visible(_ASIDE.sub(b"", body[1]))
     return completeness
 
 
@@ -83,26 +73,9 @@ def _margin_texts(archive: zipfile.ZipFile, source: Source) -> list[bytes]:
     if source.file_type == filetypes.DOCX:
         return _RUN.findall(b"".join(chain(*docx_repair.margin_parts(archive))))
     if source.file_type == filetypes.ODT:
-        parts = odf_repair.margin_parts(_read(archive, "styles.xml"))
-        return [_TAG.sub(b"", b"".join(chain(*parts)))]
+        parts = odf_repair.margin_parts(read_member(archive, "styles.xml"))
+        return [*chain(*parts)]
     return []
-
-
-def _unread_of_doc(path: Path) -> int:
-    """The number of characters in the headers, footers and comments of a DOC, which are not read.
-
-    As its file information block counts them ([MS-DOC] 2.5.4); 0 if that is unreadable. Of headers
-    the first characters are separators of notes and the codes of a page number.
-    """
-    import olefile
-
-    try:
-        with olefile.OleFileIO(str(path)) as container:
-            block = container.openstream("WordDocument").read(_FIB_BYTES)
-    except (OSError, olefile.OleFileError):
-        return 0
-    headers, comments = (int.from_bytes(block[at : at + 4], "little") for at in _FIB_COUNTS)
-    return (headers if headers > _BARE_HEADERS else 0) + comments
 
 
 def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
@@ -118,8 +91,8 @@ def note_parts(completeness: Completeness, keeper: PartKeeper) -> None:
         completeness.others[Unit.FILE] = count
 
 
-def _visible(text: bytes) -> int:
-    return len("".join(html.unescape(text.decode("utf-8", "replace")).split()))
+def _visible(xml: bytes) -> int:
+    return len("".join(plain(xml).split()))
 
 
 def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Block]:
@@ -172,7 +145,7 @@ def members(source: Source) -> Iterator[Member]:
     """The sheets of a workbook or the slides of a deck, in order; none of binary formats."""
     if split := _ODF_UNIT.get(source.file_type):
         with zipfile.ZipFile(source.path) as archive:
-            _, *units = split.split(_read(archive, "content.xml"))
+            _, *units = split.split(read_member(archive, "content.xml"))
         yield from (Member(str(number), unit) for number, unit in enumerate(units, 1))
     if source.file_type not in _INDEX:
         return
@@ -185,7 +158,7 @@ def members(source: Source) -> Iterator[Member]:
             links = (value for key, value in entry.items() if key.endswith(":id"))
             target = targets.get(next(links, ""), "")
             path = target.lstrip("/") if target.startswith("/") else folder + target
-            content = _read(archive, path).rstrip()
+            content = read_member(archive, path).rstrip()
             whole = content if content.endswith((b"sheet>", b"sld>")) else b""
             is_hidden = entry.get("state", "visible") != "visible"
             yield Member(entry.get("name", str(number)), whole, is_hidden, path)

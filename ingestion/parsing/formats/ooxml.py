@@ -12,9 +12,12 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping
 
+from ingestion.parsing.formats.symbol_fonts import in_unicode
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 
 TAG = re.compile(rb"<[^<>]*>")
+_PRIVATE = re.compile(rb"\xef[\x80-\x83][\x80-\xbf]")  # U+F000 to U+F0FF
+_BEFORE = 500  # bytes, mostly tags; a guess
 _TEXT = re.compile(rb"(<((?:\w+:)?t)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</\2>)")
 _ATTRIBUTE = re.compile(rb'(?:\w+:)?(\w+)="([^"]*)"')
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
@@ -75,6 +78,18 @@ def texts(part: bytes) -> str:
 def with_texts(part: bytes, change: Callable[[str], str]) -> bytes:
     """The part with the texts of its runs changed."""
     return _TEXT.sub(lambda match: match[1] + escaped(change(plain(match[3]))), part)
+
+
+def without_private(part: bytes) -> bytes:
+    """The part with the symbols that programs write in the area for private use as Unicode."""
+    return _PRIVATE.sub(lambda match: escaped(in_unicode(match[0].decode(), "")), part)
+
+
+def word_before(match: re.Match[bytes], breaks: re.Pattern[bytes]) -> str:
+    """The text before a match, from the last of these breaks on."""
+    window = match.string[max(0, match.start() - _BEFORE) : match.start()]
+    # A tag may be cut at the beginning.
+    return plain(TAG.sub(b"", breaks.split(window)[-1]).rpartition(b">")[2])
 
 
 def relations(archive: zipfile.ZipFile, part: str) -> dict[str, str]:

@@ -18,7 +18,13 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
-from ingestion.parsing.formats.mime import attached_message, attachment, leaf
+from ingestion.parsing.formats.mime import (
+    alternatives,
+    attached_message,
+    attachment,
+    leaf,
+    multipart,
+)
 from ingestion.parsing.formats.tnef import RTF_NAME, NotTnef, plain_rtf
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -195,28 +201,20 @@ def _body(properties: _Properties, notes: Extraction) -> Message:
             "The message is encrypted, or signed in a way that hides its text: only its headers "
             "were indexed. Save it decrypted to make its text searchable."
         )
-    plain = properties.text(_BODY)
     html = properties.data(_HTML)
-    body = Message()
-    body["Content-Type"] = "multipart/alternative"
-    if plain.strip():
-        body.attach(leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
-    if html.strip():
-        body.attach(leaf("text/html", html, properties.encoding))
-    elif marked_up := properties.text(_HTML_STRING):
-        body.attach(leaf("text/html", marked_up.encode("utf-8", "replace"), "utf-8"))
-    if not body.get_payload():
-        rtf = properties.data(_RTF)
-        with suppress(NotTnef):
-            return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")
-        body.attach(leaf("text/plain", b"", "utf-8"))
-        if rtf:
-            notes.completeness.add(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
-            notes.warnings.append(
-                "The text of this message exists as rich text (RTF) only and was not read. In "
-                "Outlook, change its format to HTML or plain text and save it again."
-            )
-    return body
+    page = html if html.strip() else properties.text(_HTML_STRING)
+    if parts := alternatives(properties.text(_BODY), page, properties.encoding):
+        return multipart("alternative", parts)
+    rtf = properties.data(_RTF)
+    with suppress(NotTnef):
+        return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")
+    if rtf:
+        notes.completeness.add(Unit.MESSAGE, Why.UNSUPPORTED, count=1)
+        notes.warnings.append(
+            "The text of this message exists as rich text (RTF) only and was not read. In "
+            "Outlook, change its format to HTML or plain text and save it again."
+        )
+    return leaf("text/plain", b"", "utf-8")
 
 
 def _attachment(

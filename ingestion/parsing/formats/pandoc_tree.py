@@ -10,7 +10,7 @@ from typing import Any
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.raised_text import subscript, superscript
-from ingestion.parsing.formats.tabular import spread
+from ingestion.parsing.formats.tabular import table_of
 
 Node = dict[str, Any]
 Attr = list[Any]
@@ -21,11 +21,13 @@ _TAG = re.compile(
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
 _MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
+HEAD = "head"
+"""The attribute of cells that are labels and no head to pandoc."""
 _RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
 _RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
 # The text of links beside a heading or behind a note that lead back to the place itself.
 _PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
-_LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
+LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
 _BACK = frozenset(
     {"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink", "mw-editsection"}
 )
@@ -131,7 +133,7 @@ class TreeReader:
 
     def heading(self, inlines: Sequence[Node]) -> str:
         """The text of a heading, without its permalink."""
-        return _LAST_PERMALINK.sub("", self.text(inlines)).strip()
+        return LAST_PERMALINK.sub("", self.text(inlines)).strip()
 
     def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
         yield Block(BlockKind.PARAGRAPH, self.text(inlines))
@@ -241,7 +243,9 @@ class TreeReader:
         texts = [
             [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
         ]
-        yield Block.table(spread(texts), has_header=bool(head) and len(rows) > 1)
+        if texts:
+            has_head = bool(head) or all(HEAD in dict(cell[0][2]) for cell in rows[0][1])
+            yield table_of(texts, has_head=has_head)
 
     def _is_layout(
         self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
-from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
 from ingestion.parsing.formats.office_counts import note_parts
+from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
     LONGEST_HEADING,
@@ -42,6 +42,7 @@ from ingestion.parsing.formats.pdf_metadata import (
 from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
 from ingestion.parsing.formats.pdf_words import WordReader
+from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr
 from ingestion.parsing.protocol import Extraction, ScannedPages, Source
@@ -266,6 +267,7 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
     if layout.kind == "heading":
         if len(text) > LONGEST_HEADING:
             return Block(BlockKind.PARAGRAPH, text, page=page)
+        text = LAST_PERMALINK.sub("", text)  # of a printed page
         return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
     if layout.kind == "list_item":
         label = f"{layout.marker} " if layout.ordered and layout.marker else ""
@@ -281,13 +283,12 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
 
 
 def _table(layout: LayoutBlock, page: int) -> Block:
-    header = [[plain(cell.text) for cell in layout.header]] if layout.header else []
-    rows = [*header, *([plain(cell.text) for cell in row] for row in layout.rows or ())]
-    if max((len(row) for row in rows), default=0) < 2:
-        return Block(BlockKind.PARAGRAPH, "\n".join(" ".join(row) for row in rows), page=page)
-    width = max(len(row) for row in rows)
-    full = [row + [""] * (width - len(row)) for row in rows]
-    return Block.table(full, has_header=bool(header) or has_header_row(full), page=page)
+    rows = [row for row in (layout.header, *(layout.rows or ())) if row]
+    cells = [[(plain(cell.text), 1, 1) for cell in row] for row in rows]
+    if max(map(len, cells), default=0) < 2:
+        text = "\n".join(text for row in cells for text, _, _ in row)
+        return Block(BlockKind.PARAGRAPH, text, page=page)
+    return replace(table_of(cells, has_head=bool(layout.header) or None), page=page)
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
@@ -31,8 +31,9 @@ _FORMS = re.compile("[\ufb1d-\ufdff\ufe70-\ufefc]+")
 # in a number, E sign behind a number, R letter from the right, O other.
 _FROM_LEFT = re.compile(r"(?:N[NS]*)?L(?:[LNSEO]*[LN])?E*|N(?:N|S(?=N))*E*")
 _FROM_RIGHT = re.compile(r"R(?:[RNSEO]*R)?")
-# Points, and a share of a line's height below which a gap parts no words. A guess.
+# Points, and a share of a line's height below which a gap parts no words: guesses.
 _POINT, _NARROW = 0.01, 0.06
+_REACH = 2  # letters
 _ALIKE = 0.95
 """Least share of equal letters before and after; a guess. PDFium knows some fonts less well."""
 
@@ -137,23 +138,22 @@ def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:
         return table
     is_from_right = _is_from_right(before)
 
-    def ordered(row: Sequence[LayoutCell]) -> list[LayoutCell]:
-        cells = [_cell(cell, lines) for cell in row]
-        return cells[::-1] if is_from_right else cells
-
-    return replace(
-        table,
-        header=ordered(table.header) if table.header else None,
-        rows=[ordered(row) for row in table.rows or ()],
-    )
+    read = [[_cell(cell, lines) for cell in row] for row in rows]
+    # As a whole: liteparse may put a text into the cell beside.
+    if not _is_alike(before, " ".join(cell.text for row in read for cell in row)):
+        read = rows
+    read = [row[::-1] if is_from_right else row for row in read]
+    header = read.pop(0) if table.header else None
+    return replace(table, header=header, rows=read)
 
 
 def _cell(cell: LayoutCell, lines: Sequence[Line]) -> LayoutCell:
-    if not cell.bbox or not RIGHT_TO_LEFT.search(cell.text):
+    if not cell.bbox:
         return cell
     parts = [part for line in lines if (part := line.within(cell.bbox))]
-    text = " ".join(_text(part, _is_from_right(cell.text)) for part in parts)
-    return replace(cell, text=text) if _is_alike(cell.text, text) else cell
+    written = "".join(letter.text for part in parts for letter in part)
+    text = " ".join(_text(part, _is_from_right(written)) for part in parts)
+    return replace(cell, text=text)
 
 
 def _is_from_right(text: str) -> bool:
@@ -187,38 +187,38 @@ def _text(line: Sequence[Letter], is_from_right: bool) -> str:
 def _with_spaces(line: Sequence[Letter]) -> list[str]:
     """The glyphs of a line from left to right, and the spaces between them.
 
-    A space without width is PDFium's, and may be on the wrong side of a letter: it belongs into
-    the widest gap beside it. As many spaces as letters are gaps of letter-spaced words.
+    A space without width is PDFium's, and may be on the wrong side of a letter or two: it belongs
+    into the widest gap near it. As many spaces as letters are gaps of letter-spaced words.
     """
     glyphs = _glyphs([letter for letter in line if not _is_guessed(letter)])
     guesses = [letter.middle for letter in line if _is_guessed(letter)]
-    gaps = [after.left - before.right for before, after in pairwise(glyphs)]
     height = Line.of(line).bottom - Line.of(line).top
-    spaces = {at for at in _chosen(glyphs, guesses, gaps) if gaps[at] > _NARROW * height}
+    spaces = _gaps_of(glyphs, guesses, _NARROW * height)
     if spaces and 2 * len(guesses) > len(glyphs):
-        widest = 2 * median(gaps[at] for at in spaces)
-        spaces = {at for at in spaces if gaps[at] > widest}
+        usual = median(spaces.values())
+        spaces = {at: gap for at, gap in spaces.items() if gap > 2 * usual}
     parts = ((glyph.text, " " if at in spaces else "") for at, glyph in enumerate(glyphs))
     return [part for both in parts for part in both if part]
 
 
-def _chosen(
-    glyphs: Sequence[_Glyph], guesses: Sequence[float], gaps: Sequence[float]
-) -> Iterator[int]:
-    """The gap of each guess: the one where it is, else the widest beside it that is free."""
+def _gaps_of(glyphs: Sequence[_Glyph], guesses: Sequence[float], narrow: float) -> dict[int, float]:
+    """The gap of each guess and its width: the one where it is, else the widest near it."""
     middles = [glyph.middle for glyph in glyphs]
+    pairs = enumerate(pairwise(glyphs))
+    gaps = {at: gap for at, (one, two) in pairs if (gap := two.left - one.right) > narrow}
     places = {guess: bisect_left(middles, guess) - 1 for guess in guesses}
     inside = {
         at
         for guess, at in places.items()
-        if 0 <= at < len(gaps)
-        and glyphs[at].right - _POINT <= guess <= glyphs[at + 1].left + _POINT
+        if at in gaps and glyphs[at].right - _POINT <= guess <= glyphs[at + 1].left + _POINT
     }
-    yield from inside
-    for at in (at for at in places.values() if at not in inside):
-        free = (one for one in (at - 1, at, at + 1) if 0 <= one < len(gaps) and one not in inside)
-        if 0 <= at < len(gaps):
-            yield max(free, key=lambda one: gaps[one], default=at)
+    spaces = {at: gaps.pop(at) for at in inside}
+    for at in places.values():
+        near = [one for one in range(at - _REACH, at + _REACH + 1) if one in gaps]
+        if at not in inside and near and 0 <= at < len(glyphs) - 1:
+            widest = max(near, key=gaps.__getitem__)
+            spaces[widest] = gaps.pop(widest)
+    return spaces
 
 
 def _is_guessed(letter: Letter) -> bool:

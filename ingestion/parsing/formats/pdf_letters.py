@@ -11,11 +11,10 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ingestion.parsing.formats.raised_text import SUBSCRIPTS, SUPERSCRIPTS
+
 if TYPE_CHECKING:
     from liteparse import AnnotationRect
-
-SUPERIOR = str.maketrans("0123456789-−–+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁻⁺")
-INFERIOR = str.maketrans("0123456789-−–+", "₀₁₂₃₄₅₆₇₈₉₋₋₋₊")
 
 # A number, and a line break that PDFium may see before it, because it is not on the line.
 _NUMBER = re.compile(r"[-−–+]?\d+")
@@ -280,7 +279,7 @@ def _raise(letters: Letters, text: str, out: list[str], places: tuple[int, int, 
         if not shift:
             base = letter
             continue
-        out[index] = text[index].translate(SUPERIOR if shift == "raised" else INFERIOR)
+        out[index] = text[index].translate(SUPERSCRIPTS if shift == "raised" else SUBSCRIPTS)
         if index == start and before < start - 1:
             out[before + 1 : start] = [""] * (start - before - 1)
     after = end + len(_BREAK) if text[end : end + len(_BREAK)] == _BREAK else end

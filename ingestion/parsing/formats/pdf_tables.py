@@ -38,6 +38,8 @@ def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBl
     They are if all columns have as many lines, three or more, or if a column has a value on each
     line and the first has as many. The lines of a wrapped text are not.
     """
+    if table.kind != "table":
+        return table
     pieces = sorted((item for item in items if item.text.strip()), key=_middle)
     rows = [(row, _divided(row, pieces)) for row in (table.header or [], *(table.rows or ()))]
     if all(len(parts) == 1 for _, parts in rows):

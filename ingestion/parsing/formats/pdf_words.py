@@ -61,13 +61,11 @@ class Reading:
 
     @cached_property
     def _spelt(self) -> tuple[str, list[int]]:
-        letters: list[str] = []
-        places: list[int] = []
-        for place, char in enumerate(self.text):
-            if char.isalnum():
-                plain = char if char.isascii() else unicodedata.normalize("NFKC", char)
-                letters += plain
-                places += [place] * len(plain)
+        places = [place for place, char in enumerate(self.text) if char.isalnum()]
+        letters = list(filter(str.isalnum, self.text))
+        if not unicodedata.is_normalized("NFKC", self.text):
+            letters = [unicodedata.normalize("NFKC", letter) for letter in letters]
+            places = [at for at, some in zip(places, letters, strict=True) for _ in some]
         return "".join(letters), places
 
     @property

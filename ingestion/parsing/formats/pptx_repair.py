@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from ingestion.parsing.formats.asides import comment_text
 from ingestion.parsing.formats.ooxml import (
-    TAG,
     attributes,
     escaped,
     plain,
     read_member,
     relations,
     texts,
+    word_before,
 )
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
@@ -28,7 +28,6 @@ _RUN = re.compile(
 _BASELINE = re.compile(rb'<a:rPr\s[^<>]*\bbaseline="(-?)[1-9]')
 _FONT = re.compile(rb'<a:(latin|sym)\s[^<>]*\btypeface="([^"]*)"')
 _BREAKS = re.compile(rb"</?a:(?:p|br|tab)\b")
-_BEFORE = 500  # bytes, mostly tags; a guess
 _COMMENT = re.compile(rb"<(p\d*):cm\s([^<>]*)>(.*?)</\1:cm>", re.DOTALL)
 _REPLY = re.compile(rb"<(p\d*):reply\s([^<>]*)>(.*?)</\1:reply>", re.DOTALL)
 _OLD_TEXT = re.compile(rb"<p:text>([^<]*)</p:text>")
@@ -51,8 +50,7 @@ def _run(match: re.Match[bytes]) -> bytes:
             text = "".join(parts)
             break
     if baseline := _BASELINE.match(match[2]):
-        before = match.string[max(0, match.start() - _BEFORE) : match.start()]
-        word = plain(TAG.sub(b"", _BREAKS.split(before)[-1]).rpartition(b">")[2])
+        word = word_before(match, _BREAKS)
         text = subscript(text) if baseline[1] else superscript(text, word)
     return match[1] + match[2] + match[3] + escaped(text)
 

@@ -13,6 +13,7 @@ from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
     Tree,
     is_too_deep,
+    note_includes,
     plain_text,
     read_tree,
     tree_metadata,
@@ -66,7 +67,7 @@ _OBJECTS = re.compile(
     r"type|var|variable)"
 )
 _TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
-_FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):", re.MULTILINE)
+_FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):[ \t]*(.*)$", re.MULTILINE)
 _DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
 _LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
@@ -85,10 +86,14 @@ class RstParser:
         text = decode(source.path.read_bytes())
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        tree = read_tree(prepared(text), "rst", source.limits)
+        missing: list[str] = []
+        tree = read_tree(prepared(text, missing), "rst", source.limits)
         metadata = _metadata(tree, _has_top_title(text))
         nodes = [node for at, node in enumerate(tree.blocks) if at > 1 or not _is_docinfo(node)]
-        return Extraction(_without_announcements(RstReader(_labels(text)).blocks(nodes)), metadata)
+        blocks = _without_announcements(RstReader(_labels(text)).blocks(nodes))
+        result = Extraction(blocks, metadata)
+        note_includes(result, missing)
+        return result
 
 
 def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
@@ -108,8 +113,11 @@ def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
         yield previous
 
 
-def prepared(text: str) -> str:
-    """The source rewritten for pandoc: without includes; signatures and sessions verbatim."""
+def prepared(text: str, missing: list[str]) -> str:
+    """The source rewritten for pandoc: without includes; signatures and sessions verbatim.
+
+    The names of the files that it includes are added to `missing`.
+    """
     lines = text.expandtabs(8).split("\n")
     out: list[str] = []
     # The indentation of the paragraph or directive whose literal block the lines are in, if any.
@@ -121,6 +129,7 @@ def prepared(text: str) -> str:
             end, rewritten = at + 1, [line]
         elif match := _DIRECTIVE.match(line):
             end = _header_end(lines, at, len(match["indent"]))
+            missing += _included(match, lines[at:end])
             rewritten = _directive(match, lines[at:end])
             literal = len(match["indent"]) if _is_literal(match["name"]) else None
             if rewritten and match["rest"].strip() and _LITERAL_FOLLOWS.search(rewritten[-1]):
@@ -166,6 +175,14 @@ def _header_end(lines: Sequence[str], start: int, indent: int) -> int:
             break
         end += 1
     return end
+
+
+def _included(match: re.Match[str], header: Sequence[str]) -> Iterator[str]:
+    """The file whose text the directive includes, if it does."""
+    if match["name"] in ("include", "literalinclude"):
+        yield match["rest"].strip()
+    elif match["name"] in ("raw", "csv-table"):
+        yield from _FILE_OPTION.findall("\n".join(header))
 
 
 def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:

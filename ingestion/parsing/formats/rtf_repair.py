@@ -234,7 +234,8 @@ class _Rewriter:
             group.is_instruction = True
         elif word == b"fldrslt":
             self._result()
-        elif kind := _MARGINS.get(word):
+        # LibreOffice repeats those of each page style in a table that readers skip.
+        elif (kind := _MARGINS.get(word)) and not group.is_raw:
             is_shown = not word.endswith(b"f") or self._has_first_page
             self._begin(kind if is_shown else "hidden")
             return True

@@ -12,20 +12,14 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, pptx_repair, word_documents
+from ingestion.parsing.formats import odf_repair, office_counts, pptx_repair, word_documents
 from ingestion.parsing.formats.asides import comment_mark, with_asides
-from ingestion.parsing.formats.odf_repair import with_comments
 from ingestion.parsing.formats.ooxml import escaped
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
-
-if TYPE_CHECKING:
-    pass
-
 
 # U+E000 is for private use and does not occur in ordinary text.
 _MARK = "\ue000steelyard-slide\ue000"
@@ -86,7 +80,8 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
                 continue
             content = archive.read(name)
             if file_type == filetypes.ODP and name == "content.xml":
-                content = _ODP_PAGE.sub(_ODP_MARK, with_comments(content, _ODP_TEXT))
+                content = odf_repair.repaired(content, archive, element=_ODP_TEXT)
+                content = _ODP_PAGE.sub(_ODP_MARK, content)
             elif file_type == filetypes.PPTX and _PPTX_SLIDE.fullmatch(name):
                 place = _PPTX_SHAPES.search(content)
                 if place is None:

@@ -8,9 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ingestion.domain import Block
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.table_regions import tables_in
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -102,6 +104,15 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
         rows.append(row)
         full += 1
     return rows
+
+
+def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool | None) -> Block:
+    """The table of cells as `spread` takes them; with None its header is judged by the rows."""
+    rows = with_one_header(spread(cells))
+    # A header cell across two columns is one label, not a label and an empty one.
+    labels = [text for text, _, _ in cells[0]] if len(rows) == len(cells) else rows[0]
+    has_header = has_header_row([labels, *rows[1:]]) if has_head is None else has_head
+    return Block.table(rows, has_header=has_header and len(rows) > 1)
 
 
 def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from email.message import Message
 
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.mime import attached_message, attachment, leaf, multipart
+from ingestion.parsing.formats.mime import (
+    alternatives,
+    attached_message,
+    attachment,
+    leaf,
+    multipart,
+)
 
 _SIGNATURE = b"\x78\x9f\x3e\x22"
 _HEADER = 6
@@ -165,13 +171,7 @@ def _body(contents: _Contents) -> Message:
     page = values.get(_MAPI_CODE_PAGE)
     charset = _code_page(int.from_bytes(page, "little")) if isinstance(page, bytes) else ""
     plain = _text(values.get(_MAPI_BODY) or contents.body, charset or contents.code_page)
-    html = values.get(_MAPI_HTML, b"")
-    parts: list[Message] = []
-    if plain.strip():
-        parts.append(leaf("text/plain", plain.encode("utf-8", "replace"), "utf-8"))
-    if html:
-        data = html if isinstance(html, bytes) else html.encode("utf-8", "replace")
-        parts.append(leaf("text/html", data, charset if isinstance(html, bytes) else "utf-8"))
+    parts = alternatives(plain, values.get(_MAPI_HTML, b""), charset)
     rtf = values.get(_MAPI_RTF, b"")
     if not parts and isinstance(rtf, bytes) and rtf:
         return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")

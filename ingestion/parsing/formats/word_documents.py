@@ -18,6 +18,7 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, Typ
 from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.doc_margins import with_margins
 from ingestion.parsing.formats.docx_chunks import with_chunks
 from ingestion.parsing.formats.docx_definition_lists import (
     RUN_IN,
@@ -25,11 +26,10 @@ from ingestion.parsing.formats.docx_definition_lists import (
     is_run_in,
     with_definitions,
 )
-from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
 from ingestion.parsing.formats.ooxml import copied
-from ingestion.parsing.formats.tabular import spread
+from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -74,6 +74,8 @@ class OfficeParser:
         document, completeness = open_document(data, source.file_type), container(source)
         reader, metadata = DocumentReader(document), read_metadata(source)
         blocks = with_asides(with_chunks(reader.blocks(), source, completeness))
+        if source.file_type == filetypes.DOC:
+            blocks = with_margins(source.path, blocks)
         blocks = counted(with_definitions(blocks), completeness)
         metadata = replace(metadata, title=metadata.title or reader.title())
         result = Extraction(without_contents(blocks), metadata, completeness=completeness)
@@ -192,11 +194,7 @@ class DocumentReader:
             [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
             for row in origins
         ]
-        rows = list(with_one_header(spread(texts)))
-        # A header cell across two columns is one label, not a label and an empty one.
-        labels = [text for text, _, _ in texts[0]] if len(rows) == len(texts) else rows[0]
-        has_header = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
-        yield Block.table(rows, has_header=has_header)
+        yield table_of(texts, has_head=table.header_rows > 0 or None)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from ingestion.parsing.formats.asides import comment_text
 from ingestion.parsing.formats.ooxml import (
-    TAG,
     attributes,
     plain,
     read_member,
     relations,
     texts,
     with_texts,
+    word_before,
 )
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
@@ -22,7 +22,7 @@ from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 _RUN = re.compile(rb"(<((?:\w+:)?)r>\s*<\2rPr>)(.{0,2000}?)(</\2rPr>)(.*?)(?=</\2r>)", re.DOTALL)
 _VERTICAL = re.compile(rb'vertAlign\s+val="(superscript|subscript)"')
 _FONT = re.compile(rb'rFont\s+val="([^"]*)"')
-_BEFORE = 500  # bytes, mostly tags; a guess
+_TEXT_START = re.compile(rb"<(?:\w+:)?(?:si|is)>")
 _COMMENT = re.compile(rb"<((?:\w+:)?)comment\s([^<>]*)>(.*?)</\1comment>", re.DOTALL)
 _AUTHOR = re.compile(rb"<((?:\w+:)?)author>([^<]*)</\1author>|<(?:\w+:)?author\s*/>")
 _THREADED = re.compile(
@@ -47,8 +47,7 @@ def _run(match: re.Match[bytes]) -> bytes:
     if vertical and vertical[1] == b"subscript":
         rest = with_texts(rest, subscript)
     elif vertical:
-        before = match.string[max(0, match.start() - _BEFORE) : match.start()]
-        word = plain(TAG.sub(b"", re.split(rb"<(?:\w+:)?si>|<(?:\w+:)?is>", before)[-1]))
+        word = word_before(match, _TEXT_START)
         rest = with_texts(rest, lambda text: superscript(text, word))
     return match[1] + match[3] + match[4] + rest
 

@@ -53,6 +53,16 @@ def test_chapter_in_an_old_encoding_is_read(parse: Parse) -> None:
     assert "one by one" in document.warnings[0]
 
 
+def test_a_title_page_is_read(parse: Parse) -> None:
+    page = (
+        '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"><body>'
+        '<section epub:type="frontmatter titlepage"><h1>Beams</h1><p>For Ada</p></section>'
+        "<p>A steelyard.</p></body></html>"
+    )
+    expected = [h(1, "Beams"), p("For Ada"), p("A steelyard.")]
+    assert list(parse(_book({"c.xhtml": page}), "a.epub").blocks) == expected
+
+
 def test_missing_chapter_keeps_the_order_of_the_others(parse: Parse) -> None:
     items = "".join(
         f'<item id="{name}" href="{name}.xhtml" media-type="application/xhtml+xml"/>'

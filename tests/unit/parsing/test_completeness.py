@@ -16,14 +16,10 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-import pytest
-
 from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import IngestionError
-from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.parsing.child.child import outcome_of
-from ingestion.parsing.formats.office_counts import container
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Source
 from tests.samples import builders, outlook, spreadsheets
@@ -241,21 +237,3 @@ def test_every_loss_is_named(tmp_path: Path) -> None:
     assert len(files) >= (200 if ROWS else 100)
     assert not missed
     assert len(false) <= 0.02 * len(files), false
-
-
-@pytest.mark.parametrize(
-    ("headers", "comments", "count"), [(50, 0, 0), (400, 0, 400), (0, 7, 7), (400, 7, 407)]
-)
-def test_headers_and_comments_of_a_doc_are_counted(
-    tmp_path: Path, headers: int, comments: int, count: int
-) -> None:
-    block = bytearray(0x800)
-    block[0x54:0x58], block[0x5C:0x60] = (
-        each.to_bytes(4, "little") for each in (headers, comments)
-    )
-    path = tmp_path / "a.doc"
-    path.write_bytes(outlook.make_ole({"WordDocument": bytes(block)}))
-    gaps = container(Source(path, filetypes.DOC, ParseLimits(), tmp_path)).gaps
-    assert [(gap.unit, gap.why, gap.count) for gap in gaps] == (
-        [(Unit.CHARACTER, Why.DROPPED, count)] if count else []
-    )

@@ -34,6 +34,7 @@ def test_json_becomes_headings_and_paragraphs(parse: Parse) -> None:
         ('{"n": ' + "9" * 5_000 + "}", None),
         ('{"text": "half a pair \\ud83d here"}', ["text: half a pair \ufffd here"]),
         ('{"m": [[1, 2], [3]]}', ["m[0]: 1, 2\nm[1]: 3"]),
+        ("[[1, [2, 3]], [true, null]]", ["[0][0]: 1\n[0][1]: 2, 3\n[1]: true, null"]),
         ('[{"id": 1}, {"id": 2}]', ["id: 1", "id: 2"]),
         ('{"empty": {}, "none": []}', ["none:"]),
     ],
@@ -44,6 +45,16 @@ def test_json_values_become_text(parse: Parse, source: str, texts: list[str] | N
         assert sum(text.count("9") for text in found) == 5_000
     else:
         assert found == texts
+
+
+def test_a_list_of_rows_below_labels_is_a_table(parse: Parse) -> None:
+    rows = [["part", "price"], ["beam", 12.5], ["hook", None]]
+    expected = table(("part", "price"), ("beam", "12.5"), ("hook", "null"))
+    assert list(parse(json.dumps(rows), "a.json").blocks) == [expected]
+    nested = {"range": "A1:B3", "values": rows}
+    assert list(parse(json.dumps(nested), "a.json").blocks) == [
+        p("range: A1:B3"), h(2, "values"), expected,
+    ]  # fmt: skip
 
 
 def test_deeply_nested_objects_become_paths(parse: Parse) -> None:

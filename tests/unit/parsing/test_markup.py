@@ -219,7 +219,15 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     "head-of-two-rows": (
         "<table><caption>Sizes</caption><tbody><tr><th rowspan='2'>A</th><th colspan=2>B</th></tr>"
         "<tr><th>w</th><th>h</th></tr><tr><td>1</td><td>2</td><td>3</td></tr></tbody></table>",
-        [p("Sizes"), table(("A", "B", ""), ("", "w", "h"), ("1", "2", "3"))],
+        [p("Sizes"), table(("A", "B w", "B h"), ("1", "2", "3"))],
+    ),
+    "head-that-spans-rows-of-text": (
+        "<table><tr><th rowspan=2>A</th><th>B</th></tr><tr><td>w</td></tr></table>",
+        [table(("A", "B"), ("", "w"))],
+    ),
+    "no-head": (
+        "<table><tr><td>(i)</td><td>Rink</td></tr><tr><td>(ii)</td><td>Run</td></tr></table>",
+        [table(("(i)", "Rink"), ("(ii)", "Run"), header=False)],
     ),
     "spanning-row-names": (
         "<table><tr><th rowspan=2>A</th><td>1</td></tr><tr><td>2</td></tr></table>",
@@ -394,6 +402,8 @@ def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
     [
         ("Text.\n\ninclude::parts/one.adoc[]\n", "a.adoc"),
         ("Text.\n\n#+INCLUDE: parts/one.adoc\n", "a.org"),
+        ("Text.\n\n.. include:: parts/one.adoc\n", "a.rst"),
+        ("Text.\n\n.. csv-table:: T\n   :file: parts/one.adoc\n", "a.rst"),
         ("Text.\n\n\\input{parts/one.adoc}\n% \\input{other}\n", "a.tex"),
     ],
 )

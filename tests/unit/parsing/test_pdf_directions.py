@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pypdfium2
 import pytest
+from liteparse import AnnotationRect, LayoutBlock, LayoutCell
 
 from ingestion.domain import BlockKind
+from ingestion.parsing.formats.pdf_directions import in_reading_order
+from ingestion.parsing.formats.pdf_letters import Letters
 
 from .conftest import Parse
 from .glyphs import from_right, glyph_pdf
@@ -49,6 +53,26 @@ def test_words_of_a_line_between_other_words(parse: Parse) -> None:
     line = [*"The word ", *from_right("שלום עולם"), *" is a greeting of two words"]
     blocks = parse(glyph_pdf([(72, 700, line)]), "a.pdf").blocks
     assert [block.text for block in blocks] == ["The word שלום עולם is a greeting of two words"]
+
+
+def test_words_of_cells_are_those_in_their_columns() -> None:
+    """liteparse puts a word into the cell beside, and the number behind a word."""
+    names = ("القطعة", "الكمية"), ("بكرة الألمنيوم", "7")
+    lines = [
+        (300 - 200 * column, 700 - 18 * row, from_right(cell, "لأ"))
+        for row, cells in enumerate(names)
+        for column, cell in enumerate(cells)
+    ]
+    cells = [[("القطعة", 90), ("الكمية", 290)], [("الألمنيوم", 90), ("7 بكرة", 290)]]
+    rows = [
+        [LayoutCell(text, AnnotationRect(x, 88 + 18 * at, 200, 18)) for text, x in row]
+        for at, row in enumerate(cells)
+    ]
+    table = LayoutBlock("table", rows=rows, bbox=AnnotationRect(90, 88, 400, 36))
+    document = pypdfium2.PdfDocument(glyph_pdf(lines))
+    (block,) = in_reading_order([table], Letters(document[0]))
+    document.close()
+    assert [tuple(cell.text for cell in row) for row in block.rows or ()] == list(names)
 
 
 def test_the_first_column_of_a_table_is_at_the_right(parse: Parse) -> None:

@@ -30,6 +30,7 @@ def test_delimiter_of_a_csv_is_detected(text: str, delimiter: str) -> None:
         ([["Name", "Size"], ["a", "1"]], True),
         ([["Name", "2024"], ["a", "1"]], False),
         ([["Name", ""], ["a", "1"]], False),
+        ([["Valid from", "1. Mai 2026"], ["Currency", "Euro"]], False),
         ([["a", "a"], ["a", "1"]], False),
         ([["1,5", "$2.50"], ["3", "4"]], False),
         ([["Name", "Size"]], False),
@@ -92,3 +93,14 @@ def test_spans_fill_a_grid() -> None:
 def test_hostile_spans_are_refused() -> None:
     with pytest.raises(ParseLimitExceeded):
         spread([[("x", 1, 10**9)] * 10] * 1_000)
+
+
+def test_cells_and_rows_without_end_tags(parse: Parse) -> None:
+    page = (
+        "<table><thead><tr><th>Port<th>Ship</thead><tbody><tr><td>Cork<td>Aran"
+        "<tr><td>Kiel<td>a <table><tr><td>inner</table> Bere</table><p>End</p>"
+    )
+    document = parse(page.replace("<table><tr><td>inner</table>", "<b>new</b>"), "a.html")
+    rows = table(("Port", "Ship"), ("Cork", "Aran"), ("Kiel", "a new Bere"))
+    assert list(document.blocks) == [rows, p("End")]
+    assert "inner" in " ".join(block.text for block in parse(page, "a.html").blocks)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.samples.word_documents import make_word, make_writer, paragraph, run, section
+from ingestion.domain import Why
+from ingestion.parsing.formats.doc_margins import with_margins
+from tests.samples.word_documents import (
+    make_doc,
+    make_word,
+    make_writer,
+    paragraph,
+    run,
+    section,
+)
 
 from .conftest import Parse
 from .shorthand import h, p, table
@@ -226,6 +237,12 @@ FONTS = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f3\fnil\fcharset2{\*\pa
             id="headers",
         ),
         pytest.param(
+            rb"{\*\pgdsctbl{\pgdsc0{\header KD-1\par}{\footer IBAN\par}Default;}}"
+            rb"{\header KD-1\par}{\footer IBAN\par}Text",
+            ["KD-1", "Text", "IBAN"],
+            id="table of page styles",
+        ),
+        pytest.param(
             rb"\titlepg{\headerf First}{\footer Page {\field{\*\fldinst PAGE}{\fldrslt 3}}}Text",
             ["First", "Text"],
             id="first page",
@@ -259,7 +276,8 @@ def test_odt_reads_as_writer_shows_it(parse: Parse) -> None:
         make_writer(
             f"<text:p>bearing{span('Up', '3')} 10{span('Up', '-6')} CO{span('Down', '2')}</text:p>"
             f"<text:p><text:ruby><text:ruby-base>東京</text:ruby-base>{reading}</text:ruby>本社"
-            f"{comment}です</text:p>",
+            f"{comment}です</text:p>"
+            f"<text:p>{span('Sign', chr(0xF0A3))} 5 bar {span('Tick', chr(0xF0FC))}</text:p>",
             "<style:header><text:p>KD-1 <text:page-number>3</text:page-number></text:p>"
             "</style:header><style:header-left><text:p>KD-1</text:p></style:header-left>"
             '<style:header-first style:display="false"><text:p>Off</text:p></style:header-first>'
@@ -271,6 +289,42 @@ def test_odt_reads_as_writer_shows_it(parse: Parse) -> None:
     )
     texts = [block.text.strip() for block in document.blocks]
     assert texts == [
-        "KD-1", "bearing³ 10⁻⁶ CO₂", "東京本社です", "とうきょう", "Ada: too low", "IBAN",
+        "KD-1", "bearing³ 10⁻⁶ CO₂", "東京本社です", "とうきょう", "Ada: too low",
+        "≤ 5 bar ✓", "IBAN",
     ]  # fmt: skip
     assert not document.completeness.missing
+
+
+def test_the_data_of_a_chart_are_read_where_it_is_and_another_object_is_named(parse: Parse) -> None:
+    frame = '<text:p>Sales<draw:frame><draw:object xlink:href="./{}"/></draw:frame></text:p>'
+    cells = ("", "North"), ("2025", "410")
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>".format
+    rows = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in cells)
+    objects = {
+        "Object 1/content.xml": f"<chart><table:table>{rows}</table:table></chart>",
+        "Object 2": "OLE",
+    }
+    content = make_writer(frame.format("Object 1") + frame.format("Object 2"), members=objects)
+    document = parse(content, "a.odt")
+    assert list(document.blocks) == [p("Sales"), table(*cells, header=False), p("Sales")]
+    (gap,) = document.completeness.losses
+    assert (gap.why, gap.places) == (Why.EMBEDDED, ("Object 2",))
+
+
+@pytest.mark.parametrize("is_compressed", [True, False])
+def test_headers_footers_and_comments_of_a_doc(tmp_path: Path, is_compressed: bool) -> None:
+    page = "Page \x13 PAGE \x143\x15\r"
+    separators = ["\x03\r", "", "", "", "", ""]
+    stories = [*separators, "KD-1\r", "KD-1\r", "", "IBAN " + page, "First\r", page]
+    path = tmp_path / "a.doc"
+    path.write_bytes(make_doc("Body\r", stories, "\x05too low\r", is_compressed=is_compressed))
+    blocks = list(with_margins(path, iter([p("Body")])))
+    assert blocks == [p("KD-1"), p("First"), p("Body"), p("IBAN Page"), p("too low")]
+
+
+def test_a_damaged_doc_keeps_its_body(tmp_path: Path) -> None:
+    path = tmp_path / "a.doc"
+    endless = make_doc("Body\r", ["x"], "", is_compressed=True, pieces=b"\x01\xff\xff")
+    for content in (b"", endless):
+        path.write_bytes(content)
+        assert list(with_margins(path, iter([p("Body")]))) == [p("Body")]
