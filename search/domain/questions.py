@@ -108,7 +108,8 @@ class Query:
     identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
     nothing (ADR 2). `expansions` are the synonyms of its words, `related` their WordNet relatives,
-    if that signal runs.
+    if that signal runs. `pins` are the documents pinned to it, in order, and `hidden` those that
+    administrators hide from it.
     """
 
     text: str
@@ -128,6 +129,8 @@ class Query:
     unwanted: QueryFilters = QueryFilters()
     expansions: tuple[str, ...] = ()
     related: tuple[Relative, ...] = ()
+    pins: tuple[Pinned, ...] = ()
+    hidden: frozenset[int] = frozenset()
 
     @property
     def is_empty(self) -> bool:
