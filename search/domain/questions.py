@@ -100,9 +100,9 @@ class Query:
 
     `original` is the query as typed; both have their white space collapsed and no control
     characters. Every result contains each of `phrases` and none of `excluded` (of these
-    `excluded_exactly` were quoted), matches `filters` and none of `unwanted`. Results with the
-    phrases `wished` for rank higher. `ignored` are words whose hyphen was read as text; `strict` is
-    the query with the phrases and exclusions that were relaxed because it found nothing.
+    `excluded_exactly` were quoted), matches `filters` and none of `unwanted`. `loose_phrases`
+    are phrases whose quotes, and `ignored` words whose hyphen was read as text; `strict` is the
+    query with the phrases and exclusions that were relaxed because it found nothing.
     `insists`: the caller wants all of them to bind.
     `is_identifier`: the whole query is one identifier; `asks_for_identifiers`: it asks for the
     identifiers that it names (ADR 2).
@@ -119,7 +119,7 @@ class Query:
     needs_no_embedding: bool = False
     original: str = ""
     phrases: tuple[str, ...] = ()
-    wished: tuple[str, ...] = ()
+    loose_phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     excluded_exactly: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()

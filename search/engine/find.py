@@ -18,7 +18,7 @@ from search.engine.settle import Settled
 from search.query.parse import relaxed
 from search.query.spelling_correction import checked
 from search.ranking import applicable
-from search.ranking.text_boosts import WISHED, by_criteria
+from search.ranking.text_boosts import by_criteria
 from search.retrieval import RetrievalOptions, Scope, retrieve
 from search.signals import registry
 
@@ -131,7 +131,7 @@ def _currency_of(candidates: Candidates, question: Question) -> dict[int, Curren
 def _retrieved(
     query: Query, question: Question, budget: CandidateBudget, vector: QueryVector
 ) -> Candidates:
-    """The candidates of one retrieval; phrases that the query prefers count as boosts."""
+    """The candidates of one retrieval."""
     profile = budget.profile
     if budget.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
@@ -139,7 +139,7 @@ def _retrieved(
     options = RetrievalOptions(
         signals=budget.signals & set(OPTIONAL),
         embeddings=budget.embeddings,
-        boosts=by_criteria((*budget.boosts, WISHED) if query.wished else budget.boosts),
+        boosts=by_criteria(budget.boosts),
         pins=query.pins,
         words=checked(question.query),
         places=budget.is_wide,

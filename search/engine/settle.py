@@ -40,6 +40,11 @@ class Settled:
     forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def has_fixed_weights(self) -> bool:
+        """Whether the weights are the caller's or the classifier's, not those of a class."""
+        return "weights" in self.forced or self.classification.weights is not None
+
     def weighed(self, weights: Weights, note: str) -> Settled:
         """A copy with other weights, and a note that gives the reason."""
         return replace(self, weights=weights, notes=(*self.notes, note))
