@@ -251,6 +251,7 @@
   // --- tabs: classes, and questions to pick ---------------------------------------------------
   const byClass = form.elements.by_class; // off: the general weights are those of every question
   const EVERY = "general";
+  byClass.addEventListener("change", () => byClass.checked && select(root.querySelector(".wb-asked") ?? classPill(EVERY)));
   const classPill = (name) => root.querySelector(`.wb-pill[data-class="${CSS.escape(name)}"]`);
 
   function select(pill) {
