@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from search.tuning.evaluation.profile_runs import MeasuredCollection
 
+ANSWERS = 2  # the least grade of a passage that answers, if only in part
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
@@ -62,7 +64,7 @@ def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
         )
     head = ("question", "first result", "grade", "right passage first", "rank of right document")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    first, top3 = 0, 0
+    first, answered, top3 = 0, 0, 0
     for query in ids or outcome.rankings:
         grades, ranking = outcome.qrels[query], outcome.rankings[query]
         best = max(grades.values())
@@ -71,6 +73,7 @@ def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
         rank = next((n for n, each in enumerate(ordered, 1) if each in documents), 0)
         grade = grades.get(ranking[0], 0) if ranking else 0
         first, top3 = first + (grade == best), top3 + (0 < rank <= 3)
+        answered += grade >= ANSWERS
         cells = (
             outcome.judged.queries[query],
             ranking[0].replace("|", "\\|") if ranking else "none",
@@ -81,9 +84,10 @@ def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     count = len(lines) - 2
     lines.append(
-        f"\nRight passage first in {first} of {count}, right document among the first three in "
-        f"{top3} of {count} ({outcome.profile.name} v{outcome.profile.version}, commit "
-        f"{code_version()}, {timezone.now():%Y-%m-%d})."
+        f"\nRight passage first in {first} of {count}, one that answers (grade {ANSWERS} or "
+        f"better) in {answered}, right document among the first three in {top3} of {count} "
+        f"({outcome.profile.name} v{outcome.profile.version}, commit {code_version()}, "
+        f"{timezone.now():%Y-%m-%d})."
     )
     return "\n".join(lines)
 

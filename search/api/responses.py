@@ -145,8 +145,7 @@ class ResultSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
     def get_team(self, result: Result) -> str:
-        teams: dict[int, str] = self.context.get("teams", {})
-        return teams.get(id(result), "")
+        return result.group.team or ""
 
     @extend_schema_field(FoldedSerializer(many=True))
     def get_folded(self, result: Result) -> Any:

@@ -126,9 +126,6 @@ class SearchView(StrictView):
             "search_id": search_id,
             "rectangles": rectangles,
             "times": bool(getattr(request.user, "is_staff", False)),
-            "teams": dict(
-                zip(map(id, response.results), response.teams, strict=bool(response.teams))
-            ),
         }
         # Without the serializer, which a response would keep, and with it all that was found: a
         # response and its request refer to each other until the garbage collector comes.

@@ -79,7 +79,9 @@ class Profile:
     keywords alone. `vector_candidates_only`: only the vector signal generates candidates, besides
     identifiers and pins; the others score them. `short_lean`, in [0, 1], is the share of the
     keywords' weight that moves to meaning for a query of few words whose nearest passage is far
-    ahead (`ranking.batch`). `wordnet_cap`, in [0, 1], is the most that WordNet may
+    ahead (`ranking.batch`). `language_lean`: in a language that the model does not know keywords
+    count for more, and passages in another language than the query are ranked by meaning alone.
+    `wordnet_cap`, in [0, 1], is the most that WordNet may
     weigh if its weight depends on the query; 0 if it does not (`parts.wordnet`). `feedback` is the
     weight of relevance feedback as a share of the best score; 0 for none. `rerank`, in [0, 1], is
     the reranker's share of the first results' scores; 0 for none (`ranking.rerank`).
@@ -99,6 +101,7 @@ class Profile:
     both_first: bool = field(default=False, metadata=_COMBINING)
     own_candidates_only: bool = field(default=False, metadata=_COMBINING)
     short_lean: float = field(default=0.0, metadata=_COMBINING)
+    language_lean: bool = field(default=False, metadata=_COMBINING)
     wordnet_cap: float = field(default=0.0, metadata=_COMBINING)
     boosts: tuple[Boost, ...] = field(default=(), metadata=_LIFTING)
     feedback: float = field(default=0.0, metadata=_LIFTING)
@@ -128,6 +131,15 @@ class Profile:
             raise ValueError(f"The reranker's share must lie in [0, 1], not {self.rerank}.")
         if self.depth < 1:
             raise ValueError(f"The depth must be 1 candidate or more, not {self.depth}.")
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all classes have the same weights."""
+        return len(set(self.weights.values())) <= 1
+
+    def classes_with(self, query_class: QueryClass) -> tuple[QueryClass, ...]:
+        """The classes that change with this one: all while they have the same weights."""
+        return tuple(QueryClass) if self.is_uniform else (query_class,)
 
 
 def columns_of(name: str) -> tuple[str, ...]:

@@ -100,15 +100,16 @@ class Query:
 
     `original` is the query as typed; both have their white space collapsed and no control
     characters. Every result contains each of `phrases` and none of `excluded` (of these
-    `excluded_exactly` were quoted), matches `filters` and none of `unwanted`. Results with the
-    phrases `wished` for rank higher. `ignored` are words whose hyphen was read as text; `strict` is
-    the query with the phrases and exclusions that were relaxed because it found nothing.
+    `excluded_exactly` were quoted), matches `filters` and none of `unwanted`. `loose_phrases`
+    are phrases whose quotes, and `ignored` words whose hyphen was read as text; `strict` is the
+    query with the phrases and exclusions that were relaxed because it found nothing.
     `insists`: the caller wants all of them to bind.
     `is_identifier`: the whole query is one identifier; `asks_for_identifiers`: it asks for the
     identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
     nothing (ADR 2). `expansions` are the synonyms of its words, `related` their WordNet relatives,
-    if that signal runs.
+    if that signal runs. `pins` are the documents pinned to it, in order, and `hidden` those that
+    administrators hide from it.
     """
 
     text: str
@@ -118,7 +119,7 @@ class Query:
     needs_no_embedding: bool = False
     original: str = ""
     phrases: tuple[str, ...] = ()
-    wished: tuple[str, ...] = ()
+    loose_phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     excluded_exactly: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -128,6 +129,8 @@ class Query:
     unwanted: QueryFilters = QueryFilters()
     expansions: tuple[str, ...] = ()
     related: tuple[Relative, ...] = ()
+    pins: tuple[Pinned, ...] = ()
+    hidden: frozenset[int] = frozenset()
 
     @property
     def is_empty(self) -> bool:

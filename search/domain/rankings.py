@@ -229,9 +229,11 @@ class Group(Generic[T]):
     """A document in a ranking: its best hit, and the hits folded under it, best first.
 
     `folded` are the other hits of the same document; `copies` hits of other documents that are
-    near-duplicates of one of this group's. A hit is a column, or an object made from one.
+    near-duplicates of one of this group's. A hit is a column, or an object made from one. `team`
+    is that of the interleaved ranking which picked it, "" for both; None in other rankings.
     """
 
     best: T
     folded: tuple[T, ...] = ()
     copies: tuple[T, ...] = ()
+    team: str | None = None

@@ -17,7 +17,7 @@ from ingestion.models.collections import language_name
 from search.domain import QueryClass, TitleScorer
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.query.language import is_adaptive, leaning_on_keywords, other_languages, unfamiliar
+from search.query.language import leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared
 from search.ranking.batch import SHORT, MeaningEvidence
@@ -42,10 +42,9 @@ class Weighing:
     behind: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def has_fixed_weights(self) -> bool:
-        """Whether the weights are the caller's or the classifier's, not those of a class."""
-        settled = self.settled
-        return "weights" in settled.forced or settled.classification.weights is not None
+    def leans_by_language(self) -> bool:
+        """Whether the weights are the profile's, and it lets them follow the languages."""
+        return self.settled.profile.language_lean and not self.settled.has_fixed_weights
 
 
 class Adjustment(Protocol):
@@ -59,8 +58,7 @@ class Adjustment(Protocol):
 def lean_on_keywords(weighing: Weighing) -> Weighing:
     """Move weight to the keywords if the model does not know the question's language."""
     settled, space = weighing.settled, weighing.configuration.space
-    is_fixed = "weights" in settled.forced or not is_adaptive(settled.profile)
-    if not weighing.by_meaning or is_fixed or space is None:
+    if not weighing.by_meaning or not weighing.leans_by_language or space is None:
         return weighing
     readings = weighing.prepared.candidates.readings
     language = unfamiliar(settled.query.text, readings, space.languages)
@@ -90,9 +88,9 @@ def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     """
     weights = settled.weights
     share = evidence.for_meaning * settled.profile.short_lean
-    fixed = "weights" in settled.forced or settled.classification.weights is not None
     lookup = settled.classification.query_class is QueryClass.LOOKUP
-    if fixed or lookup or share <= 0 or not (weights.vector and weights.keyword):
+    leans = share > 0 and weights.vector > 0 and weights.keyword > 0
+    if settled.has_fixed_weights or lookup or not leans:
         return settled
     moved = weights.keyword * share
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
@@ -109,20 +107,19 @@ def lead_with_titles(weighing: Weighing) -> Weighing:
     adapts = profile.short_lean > 0 and profile.title_scorer is TitleScorer.COVERAGE
     is_short = count_words(candidates.query.text) <= SHORT
     has_words = len(candidates.terms) > 1 and not candidates.unknown
-    leads = adapts and is_short and has_words and not weighing.has_fixed_weights
+    leads = adapts and is_short and has_words and not weighing.settled.has_fixed_weights
     return replace(weighing, titles_lead=leads)
 
 
 def mark_foreign(weighing: Weighing) -> Weighing:
     """Mark the passages in another language than the question: their words say little.
 
-    Only where the weights adapt to the question and are the profile's, and where the model knows
-    both languages. A lookup's identifiers are the same in every language.
+    Only where the model knows both languages. A lookup's identifiers are the same in every
+    language.
     """
     settled, space = weighing.settled, weighing.configuration.space
-    adapts = is_adaptive(settled.profile) and not weighing.has_fixed_weights
     is_lookup = settled.classification.query_class is QueryClass.LOOKUP
-    if not weighing.by_meaning or not adapts or is_lookup:
+    if not weighing.by_meaning or not weighing.leans_by_language or is_lookup:
         return weighing
     supported = space.languages if space else ("",)
     languages = weighing.prepared.candidates.languages

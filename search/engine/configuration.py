@@ -153,6 +153,8 @@ def _read(stamp: int) -> Configuration:
     rows = rows.order_by(*in_force_first())
     profiles = {row: row.as_profile() for row in rows.prefetch_related("class_weights")}
     active = [p for row, p in profiles.items() if row.state == SearchProfile.State.ACTIVE]
+    # In the order of `rows`, of which the first of a name is in force.
+    in_force = {profile.name: profile for profile in reversed(profiles.values())}
     space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
     _load_what_comes_next()
     return Configuration(
@@ -167,7 +169,7 @@ def _read(stamp: int) -> Configuration:
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
         background=similarity_background.read(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
-        scopes=read_scopes(),
+        scopes=read_scopes(in_force),
         has_currency=Document.objects.filter(DATED).exists(),
     )
 

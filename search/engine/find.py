@@ -10,17 +10,16 @@ from django.utils import timezone
 
 from ingestion.currency_dates import Currency
 from ingestion.documents.currency import currencies
-from ingestion.models.collections import Viewer
 from search.domain import OPTIONAL, WIDE_HALF_LIFE, Boost, Candidates, Profile, Query, Signal
+from search.engine import Request
 from search.engine.embed import QueryVector, embed_query
 from search.engine.read import Question
 from search.engine.settle import Settled
 from search.query.parse import relaxed
-from search.query.query_key import hidden_from, pins_for
 from search.query.spelling_correction import checked
 from search.ranking import applicable
-from search.ranking.text_boosts import WISHED, by_criteria
-from search.retrieval import Filters, RetrievalOptions, Scope, retrieve
+from search.ranking.text_boosts import by_criteria
+from search.retrieval import RetrievalOptions, Scope, retrieve
 from search.signals import registry
 
 
@@ -45,15 +44,14 @@ class CandidateBudget:
         """The budget for any profile with the same scorers, no greater depth, and only boosts of
         this one.
         """
-        boosts = by_criteria(profile.boosts)
         signals = frozenset(Signal)
-        return cls(profile, signals, boosts=boosts, embeddings=True, is_wide=True)
+        return cls(profile, signals, boosts=profile.boosts, embeddings=True, is_wide=True)
 
     @classmethod
     def of(cls, settled: Settled) -> Self:
         """The budget for a ranking under the profile of the settled question alone."""
         profile = settled.profile
-        boosts = by_criteria(applicable(profile.boosts, settled.classification.query_class))
+        boosts = applicable(profile.boosts, settled.classification.query_class)
         signals = settled.signals
         return cls(profile, signals, signals, boosts, profile.feedback > 0)
 
@@ -66,7 +64,7 @@ class CandidateBudget:
             replace(profiles[0], depth=max(each.depth for each in profiles)),
             signals,
             signals,
-            by_criteria([boost for each in profiles for boost in each.boosts]),
+            tuple(boost for each in profiles for boost in each.boosts),
             embeddings=any(each.feedback > 0 for each in profiles),
             is_wide=True,
         )
@@ -133,33 +131,33 @@ def _currency_of(candidates: Candidates, question: Question) -> dict[int, Curren
 def _retrieved(
     query: Query, question: Question, budget: CandidateBudget, vector: QueryVector
 ) -> Candidates:
-    """The candidates of one retrieval; phrases that the query prefers count as boosts."""
-    configuration, request, profile = question.configuration, question.request, budget.profile
+    """The candidates of one retrieval."""
+    profile = budget.profile
     if budget.is_wide:
         # A wide set records what every signal generates; its rankings leave out what theirs do not.
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
     options = RetrievalOptions(
         signals=budget.signals & set(OPTIONAL),
         embeddings=budget.embeddings,
-        boosts=(*budget.boosts, *by_criteria([WISHED])) if query.wished else budget.boosts,
-        pins=pins_for(query.original, configuration.pins),
+        boosts=by_criteria(budget.boosts),
+        pins=query.pins,
         words=checked(question.query),
         places=budget.is_wide,
     )
-    hidden = hidden_from(query.original, configuration.hides)
     return retrieve(
         query,
-        scope_of(query, request.viewer, request.filters, hidden),
+        scope_of(query, question.request),
         profile,
-        space=configuration.space,
+        space=question.configuration.space,
         embedding=vector.values,
         options=options,
     )
 
 
-def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[int]) -> Scope:
-    """The scope of the question, without the documents hidden from it."""
-    return Scope.of(viewer, filters).without(hidden).narrowed_by(query)
+def scope_of(query: Query, request: Request) -> Scope:
+    """The scope of the query, without the documents hidden from it."""
+    whole = Scope.of(request.viewer, request.filters)
+    return whole.without(query.hidden).narrowed_by(query)
 
 
 def _unavailable(signals: frozenset[Signal]) -> tuple[Signal, ...]:

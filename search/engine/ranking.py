@@ -125,8 +125,7 @@ def result_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[
 class Ranking:
     """One question's whole ranking: all hits, the same hits grouped for paging, the confidence.
 
-    `settled` has the weights of the ranking. `teams` has the ranking that each group comes from if
-    several were mixed, "" for both.
+    `settled` has the weights of the ranking.
     """
 
     settled: Settled
@@ -134,7 +133,6 @@ class Ranking:
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     groups: tuple[Group[Hit], ...] = field(default=(), repr=False)
     confidence: float | None = None
-    teams: tuple[str, ...] = ()
 
     @property
     def documents(self) -> list[int]:

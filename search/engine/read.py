@@ -19,6 +19,7 @@ from search.engine.ranking import Ranking
 from search.engine.scope_profile import scope_profile
 from search.engine.settle import Settled, settle
 from search.query import parse
+from search.query.query_key import hidden_from, pins_for
 from search.query.synonyms import expansions
 
 Mix = Callable[[Sequence[Ranking], bool], Ranking]
@@ -67,10 +68,15 @@ class Question:
 
 
 def read_query(text: str, configuration: Configuration, *, insist: bool = False) -> Query:
-    """The query, parsed with the administrators' patterns and synonyms."""
+    """The query, parsed with the administrators' patterns, with their synonyms, pins and hides."""
     most = settings.SEARCH_QUERY_CHARS
     query = parse(text, configuration.patterns, insist=insist, most=most)
-    return replace(query, expansions=expansions(query.text, configuration.synonyms))
+    return replace(
+        query,
+        expansions=expansions(query.text, configuration.synonyms),
+        pins=pins_for(query.original, configuration.pins),
+        hidden=hidden_from(query.original, configuration.hides),
+    )
 
 
 def read(text: str, request: Request, configuration: Configuration) -> Question:

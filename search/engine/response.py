@@ -32,10 +32,9 @@ class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
     `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
-    names the signals and stages that failed. `trial` is the search's part in an experiment; if that
-    mixes two rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are
-    sentences on what was left out of a long question, on why the weights are not the class's and,
-    for those who may edit hides, on hidden documents. `unknown` are words of the query that no
+    names the signals and stages that failed. `trial` is the search's part in an experiment. `notes`
+    are sentences on what was left out of a long question, on why the weights are not the class's
+    and, for those who may edit hides, on hidden documents. `unknown` are words of the query that no
     searched text contains.
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
     typed if this answers its correction. `other_language`: that of the question, if the searched
@@ -54,7 +53,6 @@ class SearchResponse:
     suggestion: str = ""
     corrected_from: str = ""
     trial: Trial | None = None
-    teams: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
     unknown: tuple[str, ...] = ()
     other_language: OtherLanguage | None = None
@@ -75,6 +73,12 @@ class SearchResponse:
     @property
     def query(self) -> Query:
         return self.settled.query
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """The team of each of `results` if two rankings were interleaved; else empty."""
+        teams = (result.group.team for result in self.results)
+        return tuple(team for team in teams if team is not None)
 
     @property
     def loosened(self) -> tuple[str, ...]:

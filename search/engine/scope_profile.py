@@ -13,7 +13,6 @@ from ingestion.models.collections import Viewer
 from search.domain import Profile, Query
 from search.engine import Request
 from search.engine.configuration import Configuration
-from search.errors import UnknownProfile
 from search.models.scopes import NamedProfile, Scopes
 from search.retrieval import Filters
 
@@ -47,18 +46,17 @@ def scope_profile(query: Query, request: Request, configuration: Configuration) 
     types = _types(query, request.filters)
     own_profiles = (_only(collections, scopes.collections), _only(types, scopes.types))
     for one in _known([each for each in own_profiles if each], request.viewer, ask=True):
-        return _used(one, configuration)
+        return _used(one)
     covered = [*_covered(collections, scopes.collections), *_covered(types, scopes.types)]
-    others = [one for one in covered if _differs(one, configuration)]
+    others = [one for one in covered if one.in_force not in (None, configuration.active)]
     # Whole libraries are searched most: no query for them, so restricted collections stay unnamed.
     several = _known(others, request.viewer, ask=collections is not None)
     return ScopedProfile(notes=(_over_several(several),)) if several else OF_THE_SITE
 
 
-def _used(one: NamedProfile, configuration: Configuration) -> ScopedProfile:
-    try:
-        profile = configuration.profile(one.profile)
-    except UnknownProfile:
+def _used(one: NamedProfile) -> ScopedProfile:
+    profile = one.in_force
+    if profile is None:
         text = gettext(
             "The profile of %(scope)s, “%(profile)s”, is not published: ranked by the site's."
         )
@@ -116,14 +114,6 @@ def _covered(
 ) -> Iterable[NamedProfile]:
     """The scopes that name a profile, among the given ones; among all if the search names none."""
     return profiles.values() if keys is None else (profiles[key] for key in profiles if key in keys)
-
-
-def _differs(one: NamedProfile, configuration: Configuration) -> bool:
-    """Whether it names a published profile other than the site's."""
-    try:
-        return configuration.profile(one.profile) != configuration.active
-    except UnknownProfile:
-        return False
 
 
 def _known(profiles: Sequence[NamedProfile], viewer: Viewer, *, ask: bool) -> list[NamedProfile]:

@@ -19,7 +19,6 @@ from search.engine import NOTHING_FORCED, Choices
 from search.engine.configuration import Configuration
 from search.engine.external_classifier import query_model
 from search.query.classifiers import classify_by
-from search.query.query_key import hidden_from
 from search.signals import registry
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
@@ -29,8 +28,8 @@ KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 class Settled:
     """A question with the parameters of its retrieval and the weights of its ranking.
 
-    `hidden` are the documents that administrators hide from it. `forced` names the caller's
-    overrides; `notes` are sentences on why the weights are not the class's.
+    `forced` names the caller's overrides; `notes` are sentences on why the weights are not the
+    class's.
     """
 
     query: Query
@@ -38,9 +37,13 @@ class Settled:
     classification: Classification
     weights: Weights
     signals: frozenset[Signal]
-    hidden: frozenset[int] = frozenset()
     forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def has_fixed_weights(self) -> bool:
+        """Whether the weights are the caller's or the classifier's, not those of a class."""
+        return "weights" in self.forced or self.classification.weights is not None
 
     def weighed(self, weights: Weights, note: str) -> Settled:
         """A copy with other weights, and a note that gives the reason."""
@@ -52,7 +55,7 @@ def settle(
 ) -> Settled:
     """The question with its class and weights: the caller's choice, else the profile's."""
     classification = classified(query, configuration, profile, choices)
-    return settled_as(classification, query, configuration, profile, choices)
+    return settled_as(classification, query, profile, choices)
 
 
 def classified(
@@ -71,7 +74,6 @@ def classified(
 def settled_as(
     classification: Classification,
     query: Query,
-    configuration: Configuration,
     profile: Profile,
     choices: Choices = NOTHING_FORCED,
 ) -> Settled:
@@ -84,7 +86,6 @@ def settled_as(
         classification,
         weights,
         _signals(query, profile, weights),
-        hidden_from(query.original, configuration.hides),
         choices.forced,
         (classification.note,) if classification.note else (),
     )

@@ -48,6 +48,5 @@ def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[N
     known = {word.text for word in correctable(response.query)} - set(response.unknown)
     if known.issuperset(words):
         return {}
-    hidden = response.settled.hidden
-    scope = scope_of(response.query, request.viewer, request.filters, hidden)
+    scope = scope_of(response.query, request)
     return neighbours(words, scope, response.terms)

@@ -112,6 +112,14 @@ class SearchProfile(VersionedProfile):
             "Lookups keep their weights."
         ),
     )
+    language_lean = models.BooleanField(
+        _("lean by language"),
+        default=False,
+        help_text=_(
+            "Keywords count for more in languages that the embedding model does not know; "
+            "passages in another language than the question are ranked by meaning alone."
+        ),
+    )
     wordnet_cap = _share(
         _("most weight of WordNet"),
         help_text=_(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.models import Collection, Visibility
+from search.domain import Profile
 from search.models.profiles import SearchProfile, in_force_first
 
 TYPES = {kind.media_type: kind.label for kind in SUPPORTED.values()}
@@ -114,10 +115,14 @@ class ScopeProfile(models.Model):
 
 @dataclass(frozen=True, slots=True)
 class NamedProfile:
-    """The name of the profile that a collection or a type names, and its possible readers."""
+    """The profile that a collection or a type names, and its possible readers.
+
+    `in_force` is the published version that ranks, None if there is none any more.
+    """
 
     label: str
     profile: str
+    in_force: Profile | None
     collection: int | None = None
     visibility: str = Visibility.PUBLIC
 
@@ -143,25 +148,25 @@ class Scopes:
 NO_SCOPES = Scopes()
 
 
-def read_scopes() -> Scopes:
-    """The profiles by scope; one query while there are none, else two."""
+def read_scopes(in_force: Mapping[str, Profile]) -> Scopes:
+    """The profiles by scope, of these versions in force; two queries, one while there are none."""
     rows = ScopeProfile.objects.select_related("collection")
     scopes = list(rows.filter(Q(collection=None) | Q(collection__deleted_at=None)))
     if not scopes:
         return NO_SCOPES
     undeleted = Collection.objects.undeleted().order_by("pk")
     collections = list(undeleted.values_list("pk", "slug", "name"))
+    by_collection: dict[int, NamedProfile] = {}
+    by_type: dict[str, NamedProfile] = {}
+    for row in scopes:
+        named = NamedProfile(row.label, row.profile, in_force.get(row.profile))
+        if (own := row.collection) is not None:
+            by_collection[own.pk] = replace(named, collection=own.pk, visibility=own.visibility)
+        else:
+            by_type[row.media_type] = named
     return Scopes(
-        collections={
-            row.collection.pk: NamedProfile(
-                row.label, row.profile, row.collection.pk, row.collection.visibility
-            )
-            for row in scopes
-            if row.collection is not None
-        },
-        types={
-            row.media_type: NamedProfile(row.label, row.profile) for row in scopes if row.media_type
-        },
+        by_collection,
+        by_type,
         slugs={slug: pk for pk, slug, _name in collections},
         names=_by_name(collections),
     )

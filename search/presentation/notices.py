@@ -73,13 +73,11 @@ MOST_NAMED_CHARS = 60
 def loosened(query: Query) -> tuple[str, ...]:
     """Sentences on the phrases and exclusions of a query that were relaxed; none if none was."""
     sentences = []
-    strict = query.strict
-    if strict is not None:
-        sentences.append(_relaxation(strict))
-    wished = query.wished[len(strict.phrases) if strict else 0 :]
-    if wished:
-        text = gettext("The exact words %(phrases)s are preferred, not required.")
-        sentences.append(text % {"phrases": _quoted(wished)})
+    if query.strict is not None:
+        sentences.append(_relaxation(query.strict))
+    if query.loose_phrases:
+        text = gettext("The quotes around %(phrases)s were read as text and require nothing.")
+        sentences.append(text % {"phrases": _quoted(query.loose_phrases)})
     if query.ignored:
         text = gettext("The hyphen before %(words)s was read as text and excludes nothing.")
         sentences.append(text % {"words": _quoted(query.ignored)})

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
@@ -13,24 +14,24 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.currency_dates import Currency
 from ingestion.document_dates import DocumentDate, date_of
 from ingestion.documents import completeness, currency
-from ingestion.models import Document
 from ingestion.models.collections import Viewer
-from search.domain import Group, Hit, TermStatistic
+from search.domain import Group, Hit, Query, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
 from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.result_rows import Rows, read_rows
-from search.presentation.snippets import SNIPPET_CHARS, snippet
+from search.presentation.snippets import SNIPPET_CHARS, mark_phrases, snippet
 
 _WORDS = re.compile(r"[^\W\d_]+")
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.
 MAX_FOLDED = 3
 MAX_SIBLINGS = 2
-RELEVANT = 0.5  # of the best score; a guess
 FOLDED_CHARS = 160
 BETWEEN = " › "
 NEAREST = '<mark class="nearest">'
+NO_QUERY = Query("")
+NO_CURRENCIES: Mapping[int, Currency] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,10 @@ class Result:
         parts = excerpt(marked, self.heading_path, self.kind, layout)
         return with_class(parts, NEAREST) if self.is_nearest else parts
 
-    def remarked(self, marked: str, *, is_nearest: bool = False) -> Result:
-        """The result with other marks, and the section that has most of them."""
+    def with_nearest(self, marked: str) -> Result:
+        """The result with its nearest sentence marked, and the section of that."""
         section = matched_section(marked, self.heading_path, self.sections, lookup=self.lookup)
-        return replace(self, marked=marked, section=section, is_nearest=is_nearest)
+        return replace(self, marked=marked, section=section, is_nearest=True)
 
     @property
     def siblings(self) -> tuple[Result, ...]:
@@ -184,17 +185,19 @@ def results_for(
     *,
     viewer: Viewer,
     terms: Sequence[TermStatistic],
-    question: str = "",
+    query: Query = NO_QUERY,
     lookup: RecordLookup = NO_LOOKUP,
+    currencies: Mapping[int, Currency] = NO_CURRENCIES,
     cached: Rows | None = None,
     mark_folded: bool = False,
 ) -> tuple[Result, ...]:
     """The results of `groups` in their order, with their folded passages.
 
     A chunk deleted since it was ranked is omitted, with its group if it was the best. `cached`
-    caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
-    `question` that a result's passage holds are counted; `lookup` has its identifiers. Folded
-    passages have marks with `mark_folded` alone: see `search.pipeline.search`.
+    caches rows by chunk for the same viewer and terms; new rows are added to it. The words of the
+    `query` that a result's passage holds are counted, and its phrases marked; `lookup` has its
+    identifiers. `currencies` has the documents that are not current. Folded passages have marks
+    with `mark_folded` alone: see `search.pipeline.search`.
     """
     if not groups:
         return ()
@@ -209,14 +212,12 @@ def results_for(
         # A cached row may be that of a result the next time.
         uncounted = folded if cached is None or not mark_folded else ()
         plain = () if mark_folded else folded
-        by_id.update(read_rows(missing, viewer, terms, question, plain=plain, uncounted=uncounted))
+        text = query.text
+        by_id.update(read_rows(missing, viewer, terms, text, plain=plain, uncounted=uncounted))
     results = tuple(
-        _result(
-            group,
-            by_id[group.best.chunk_id],
-            SNIPPET_CHARS,
-            stems,
-            lookup,
+        replace(
+            _result(group, by_id[group.best.chunk_id], SNIPPET_CHARS, stems, lookup, query),
+            currency=currencies.get(group.best.document_id),
             folded=_folded(parts.folded, by_id, stems, lookup),
             copies=_folded(parts.copies, by_id, stems, lookup),
         )
@@ -224,34 +225,6 @@ def results_for(
         if group.best.chunk_id in by_id
     )
     return _qualified(results)
-
-
-def with_currency(
-    results: Sequence[Result], currencies: Mapping[int, Currency]
-) -> tuple[Result, ...]:
-    """The results; those of documents that are not current have the reason, from `currencies`."""
-    states = (currencies.get(result.hit.document_id) for result in results)
-    dated = zip(results, states, strict=True)
-    return tuple(replace(result, currency=state) if state else result for result, state in dated)
-
-
-def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
-    """The relevant groups by their documents' dates, then the others in their order; one query.
-
-    A group is relevant from RELEVANT of the best score on: the nearest passages include some that
-    do not answer the question at all, and their dates must not lead.
-    """
-    documents = Document.objects.filter(pk__in={group.best.document_id for group in groups})
-    dates = dict(documents.order_by().values_list("pk", "created"))
-    least = RELEVANT * max((group.best.ranked_score for group in groups), default=0.0)
-
-    def place(group: Group[Hit]) -> tuple[bool, float]:
-        # A document deleted since it was ranked has no date.
-        date = dates.get(group.best.document_id)
-        is_dated = date is not None and group.best.ranked_score >= least
-        return not is_dated, -date.timestamp() if is_dated and date else 0.0
-
-    return sorted(groups, key=place)
 
 
 def _qualified(results: Sequence[Result]) -> tuple[Result, ...]:
@@ -291,11 +264,11 @@ def _result(
     chars: int,
     stems: Sequence[str],
     lookup: RecordLookup,
-    *,
-    folded: tuple[Result, ...] = (),
-    copies: tuple[Result, ...] = (),
+    query: Query = NO_QUERY,
 ) -> Result:
     marked, path, sections = str(row["marked"]), row["heading_path"], row["sections"]
+    if exact := mark_phrases(marked, query.phrases, alone=query.is_quoted):
+        marked, stems = exact, ()
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),
@@ -326,8 +299,6 @@ def _result(
         metadata=row["document__metadata"],
         completeness=row["version__completeness"],
         date=date_of(row),
-        folded=folded,
-        copies=copies,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from html import escape
 from itertools import pairwise
@@ -18,6 +18,7 @@ from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
 from ingestion.lexical.normal_form import normal_form_sql, places
 from ingestion.lexical.second_forms import LABEL, acronyms_sql, folded_sql, numbers_sql
+from search.retrieval.phrases import literal_pattern
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -128,6 +129,41 @@ def _whole_name(name: str, least: float) -> str:
     share = sum(MARK_START in part for part in parts) / len(parts)
     plain = _MARKS.sub("", name)
     return f"{MARK_START}{plain}{MARK_END}" if share and share >= least else plain
+
+
+def mark_phrases(marked: str, phrases: Sequence[str], *, alone: bool) -> str:
+    """The text with these phrases marked as they stand, in place of other marks within them.
+
+    Postgres marks lexemes: of "in the view" any form of *view*, and no stop word. A reader who
+    quotes wants to see the place. With `alone` nothing else is marked. Empty if the text has none
+    of the phrases.
+    """
+    text, marks = text_and_marks(marked)
+    patterns = [re.compile(literal_pattern(phrase), re.IGNORECASE) for phrase in phrases]
+    spans = (match.span() for pattern in patterns for match in pattern.finditer(text))
+    matches = list(_apart(spans))
+    if not matches:
+        return ""
+    others = () if alone else marks
+    rest = [span for span in others if not any(_overlap(span, exact) for exact in matches)]
+    pieces, last = [], 0
+    for start, end in sorted([*matches, *rest]):
+        pieces += [text[last:start], MARK_START, text[start:end], MARK_END]
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def _apart(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans in order, without those that overlap one before them."""
+    last = 0
+    for start, end in sorted(spans):
+        if start >= last and end > start:
+            yield start, end
+            last = end
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 def restored(marked: str, text: str) -> str:

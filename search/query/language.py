@@ -18,7 +18,7 @@ from ingestion.lexical.languages import (
     primary_code,
     text_config,
 )
-from search.domain import Candidates, Classifier, Profile, Reading, Weights
+from search.domain import Candidates, Reading, Weights
 
 # Share of the vector's weight. Russian, Chinese and German questions on their own text with an
 # English-only model (250 of each xquad): mean nDCG@10 .933 at 1, .954 at .75, .956 at .5, .958 at
@@ -194,11 +194,6 @@ def _words_of(code: str) -> str:
     if not file.is_file():
         return ""
     return "\n" + "\n".join(_KEYS.findall(gzip.decompress(file.read_bytes()).decode())) + "\n"
-
-
-def is_adaptive(profile: Profile) -> bool:
-    """Whether the profile's weights depend on the query. Fixed weights are never adjusted."""
-    return profile.classifier is Classifier.RULES and len(set(profile.weights.values())) > 1
 
 
 def leaning_on_keywords(weights: Weights) -> Weights:

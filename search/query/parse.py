@@ -4,8 +4,8 @@ The operators: "exact words", -word, -"exact words", field:value with a field of
 metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). Everything else, stray quotes and
 hyphens included, is plain text.
 
-In pasted text quotes and hyphens are punctuation: there phrases are wished for instead of required,
-and a hyphen excludes nothing, unless the caller insists (ADR 54).
+In pasted text quotes and hyphens are punctuation: there phrases are read as words, and a hyphen
+excludes nothing, unless the caller insists (ADR 54).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MOST_TYPED_WORDS = 8
 MOST_WORDS = 20
 QUOTES = " `'\"“”‘’«»?!.,"
 _MARKS = '"“”„«»'
-# The names of operators that are no fields: a phrase that binds or is only wished for, and words
-# that are excluded or whose hyphen is read as text.
-PHRASE, _WISHED, _UNWANTED, _IGNORED = "phrase", "wished", "unwanted", "ignored"
+# The names of operators that are no fields: a phrase that binds or is read as words, and words that
+# are excluded or whose hyphen is read as text.
+PHRASE, _LOOSE, _UNWANTED, _IGNORED = "phrase", "loose phrase", "unwanted", "ignored"
 _QUOTED_AWAY = tuple(f"-{mark}" for mark in _MARKS)
 _ENDS = ".,;:!?)"
 _SENTENCE_ENDS = (",", ".", ";", "!", "?", "…")
@@ -89,7 +89,7 @@ def parse(
         text=words,
         original=clean,
         phrases=_values(operators, PHRASE),
-        wished=_values(operators, _WISHED),
+        loose_phrases=_values(operators, _LOOSE),
         excluded=_values(operators, _UNWANTED),
         excluded_exactly=_values(
             [one for one in operators if one.written.startswith(_QUOTED_AWAY)], _UNWANTED
@@ -103,20 +103,13 @@ def parse(
 
 
 def relaxed(query: Query) -> Query:
-    """The query with its phrases preferred instead of required, and without its exclusions.
+    """The query with its phrases as words, and without its exclusions.
 
     Unchanged if it has neither, or if its caller insists.
     """
     if query.insists or not (query.phrases or query.excluded):
         return query
-    return replace(
-        query,
-        phrases=(),
-        wished=(*query.phrases, *query.wished),
-        excluded=(),
-        excluded_exactly=(),
-        strict=query,
-    )
+    return replace(query, phrases=(), excluded=(), excluded_exactly=(), strict=query)
 
 
 def question_words(text: str) -> str:
@@ -154,7 +147,7 @@ def _split(clean: str, *, insist: bool = False) -> tuple[list[Operator], str]:
             continue
         words.append(clean[position : match.start()])
         position = match.end()
-        if operator.name in (PHRASE, _WISHED):
+        if operator.name in (PHRASE, _LOOSE):
             words.append(f" {operator.value} ")
         elif match["bare"] or match["unwanted_word"]:
             words.append(" ")
@@ -163,7 +156,7 @@ def _split(clean: str, *, insist: bool = False) -> tuple[list[Operator], str]:
 
 
 def _interpreted(clean: str, operators: Sequence[_Match]) -> list[_Match]:
-    """The operators; those that are punctuation of a pasted text become preferences and text."""
+    """The operators; those that are punctuation of a pasted text become text."""
     spans = [match.span() for match, _ in operators]
     gaps = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), None], strict=True)
     outside = sum(count_words(clean[start:end]) for start, end in gaps)
@@ -182,7 +175,7 @@ def _final_name(operator: Operator, *, pasted: bool, alone: bool) -> str:
     if operator.name == PHRASE:
         # A sentence's own punctuation before the closing quote: “Wait,” she said.
         in_sentence = not alone and operator.value.endswith(_SENTENCE_ENDS)
-        return _WISHED if pasted or in_sentence else PHRASE
+        return _LOOSE if pasted or in_sentence else PHRASE
     if operator.name == _UNWANTED:
         # A dash on both sides sets off a part of a sentence: the pump -a new one- runs.
         return _IGNORED if pasted or operator.value.endswith("-") else _UNWANTED

@@ -42,7 +42,7 @@ class Prepared:
 
     `rows` index the candidates. `raw`, `normalised` and `matches` have a column for each signal:
     `raw` is NaN, `normalised` 0 where the signal has no score; `matches` is true if it matched the
-    candidate. `leads`: candidates with an identifier of the query come before every score.
+    candidate.
     """
 
     candidates: Candidates
@@ -51,7 +51,6 @@ class Prepared:
     normalised: Floats
     matches: Booleans
     tiers: Integers
-    leads: bool
     by_meaning: bool
 
     def __len__(self) -> int:
@@ -138,15 +137,13 @@ def prepare(
     scores = np.where(np.isnan(raw), 0.0, raw)
     matches = (normalised > 0) & ((scores > 0) | _SCORES_ALL)
     order = np.lexsort((places, -scores[:, KEYWORD]))
-    leads = identifiers_lead(candidates.query)
     return Prepared(
         candidates,
         places[order],
         raw[order],
         normalised[order],
         matches[order],
-        tiers_of(rows[places[order]], leads=leads),
-        leads,
+        tiers_of(rows[places[order]], leads=identifiers_lead(candidates.query)),
         candidates.by_meaning and Signal.VECTOR in signals,
     )
 
@@ -188,8 +185,8 @@ class Batch:
 
     `valid` is false beyond a query's candidates. `normalised` and `matches` have an array for each
     signal. `documents` index a query's own documents, `counts` has the matches of each boost by its
-    `boost_key`. `identified` have an identifier of the query that does not lead. `foreign` are in
-    another language than the query, which the ranking's caller decides: see `with_foreign`.
+    `boost_key`. `foreign` are in another language than the query, which the ranking's caller
+    decides: see `with_foreign`.
     """
 
     prepared: tuple[Prepared, ...]
@@ -197,7 +194,6 @@ class Batch:
     normalised: Floats
     matches: Booleans
     tiers: Integers
-    identified: Booleans
     documents: Integers
     counts: Mapping[str, Integers]
     foreign: Booleans
@@ -235,7 +231,6 @@ class Batch:
             np.zeros((len(SIGNALS), *size)),
             np.zeros((len(SIGNALS), *size), np.bool_),
             np.full(size, BEYOND, np.int64),
-            np.zeros(size, np.bool_),
             np.zeros(size, np.int64),
             {name: np.zeros(size, np.int64) for name in names},
             np.zeros(size, np.bool_),
@@ -251,8 +246,6 @@ class Batch:
         self.matches[:, place, :count] = each.matches.T
         self.tiers[place, :count] = each.tiers
         self.documents[place, :count] = each.documents
-        if not each.leads:
-            self.identified[place, :count] = rows["form"][each.rows] != ABSENT
         for i, name in enumerate(each.candidates.boosts):
             self.counts[name][place, :count] = rows["counts"][each.rows, i]
 

@@ -40,8 +40,8 @@ from search.ranking.fusion import (
     meaning_alone,
 )
 from search.ranking.rerank import Rerank, rerank_of, with_reranker
-from search.ranking.text_boosts import WISHED, boosted, with_boosts
-from search.ranking.tiers import IDENTIFIER_FACTOR, PLAIN, SECOND, tier, with_identifier, with_pins
+from search.ranking.text_boosts import boosted, with_boosts
+from search.ranking.tiers import PLAIN, SECOND, tier, with_pins
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12
@@ -86,7 +86,7 @@ class ScoredBatch:
 
     def explanation(self, index: int, column: int) -> Explanation:
         """The explanation of a column's rank, from the numbers that ranked it."""
-        prepared, candidate = self.batch.prepared[index], self.candidate(index, column)
+        candidate = self.candidate(index, column)
         parts = self._contributions(index, column, candidate)
         matching = {
             part.signal
@@ -94,10 +94,7 @@ class ScoredBatch:
             if part.normalised > 0 and (part.signal.traits.scores_all or (part.raw or 0) > 0)
         }
         root = combination(parts, matching, self.profile)
-        boosts = (*self.profile.boosts, WISHED)
-        root = with_boosts(root, candidate, self.classes[index], boosts)
-        if candidate.identifier is not None and not prepared.leads:
-            root = with_identifier(root, candidate.identifier)
+        root = with_boosts(root, candidate, self.classes[index], self.profile.boosts)
         weight, cosines = self.likeness.get(index, (0.0, None))
         if cosines is not None and not math.isnan(cosines[column]):
             root = with_feedback(root, float(cosines[column]), weight)
@@ -147,9 +144,7 @@ def score_batch(
     shares = np.array([[each.of(signal) for signal in SIGNALS] for each in weights])
     shares = shares.reshape(len(weights), len(SIGNALS))
     scores = combined(batch.normalised, batch.matches, shares, profile, batch.foreign)
-    scores = boosted(scores, batch.counts, classes, (*profile.boosts, WISHED))
-    if batch.identified.any():
-        scores = np.where(batch.identified, scores * IDENTIFIER_FACTOR, scores)
+    scores = boosted(scores, batch.counts, classes, profile.boosts)
     tiers = batch.tiers
     if profile.both_first:
         tiers = np.where((tiers == PLAIN) & ~both_match(batch.matches), SECOND, tiers)

@@ -37,11 +37,6 @@ MAX_BOOSTS = 20
 MAX_ANCHORS = 10
 MAX_AMOUNT = 100.0
 MAX_CHARS = 1_000_000
-# The boost for each phrase that the query wishes for, in every profile: passages with the exact
-# words come first among comparable ones. A guess, between the factor of an identifier that does not
-# lead (1.1) and that of an anchor in a seed system (1.5). The query has its patterns
-# (`retrieval.boosts`); the empty anchor's own pattern matches nothing.
-WISHED = Boost("the exact words", amount=1.2, pattern=r"(?!)")
 # Looks around, which RE2 cannot; shipped, and quadratic at worst.
 _QUOTES_AND_CODES = re.compile(QUOTES_AND_CODES)
 _FIELDS = {each.name for each in fields(Boost)}

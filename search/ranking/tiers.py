@@ -11,12 +11,7 @@ import numpy.typing as npt
 from search.domain import (
     ABSENT,
     Candidate,
-    Combination,
-    IdentifierMatch,
     Integers,
-    Leaf,
-    Node,
-    Operation,
     Query,
     QueryIdentifier,
     Tier,
@@ -29,9 +24,6 @@ PLACES = ("title", "heading", "text")
 # keywords, if `both_first`; BEYOND: no candidate.
 TITLED, PLAIN, SECOND, BEYOND = 999_999, 1_000_000, 1_000_001, 1_000_002
 
-# The boost for containing a code that the query only mentions. 1.03 to 1.3 perform equally well on
-# SciFact (ADR 2).
-IDENTIFIER_FACTOR = 1.1
 # Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
 _DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--")
 
@@ -40,7 +32,7 @@ def identifiers_lead(query: Query) -> bool:
     """Whether candidates with an identifier of the query come before every score.
 
     True if the query asks for it, or it is distinctive (four digits in a row, or symbols).
-    Otherwise it is one word of many (IL-10, D40), and counts as a boost.
+    Otherwise it is one word of many (IL-10, D40).
     """
     is_lookup = query.is_identifier or query.asks_for_identifiers
     return is_lookup or any(_is_distinctive(identifier) for identifier in query.identifiers)
@@ -48,12 +40,6 @@ def identifiers_lead(query: Query) -> bool:
 
 def _is_distinctive(identifier: QueryIdentifier) -> bool:
     return not identifier.loose and _DISTINCTIVE.search(identifier.text) is not None
-
-
-def with_identifier(score: Node, match: IdentifierMatch) -> Node:
-    """The score of a chunk that contains an identifier which does not lead."""
-    leaf = Leaf(f"names {match.form}", IDENTIFIER_FACTOR)
-    return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
 
 
 def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:

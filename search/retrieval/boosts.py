@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ingestion.lexical.bigrams import characters
-from search.domain import Boost, Query
-from search.ranking.text_boosts import MAX_ANCHORS, WISHED, anchors, boost_key
-from search.retrieval.phrases import literal_pattern, literally
+from search.domain import Boost
+from search.ranking.text_boosts import anchors
+from search.retrieval.phrases import literally
 
 ANYTHING = ("",)  # the patterns of a boost without one
-_WISHED = boost_key(WISHED)  # its name in a retrieval
 # A short passage without a heading is the rest of a running text, and a document that is one short
 # passage is whole: neither says little of what a longer one explains. The length comes from a join,
 # because each reading of a text fetches and decompresses it.
@@ -27,7 +25,7 @@ CROSS JOIN LATERAL (
 _SHORT = "CASE WHEN section.chars < {most} THEN {count} ELSE 0 END"
 
 
-def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
+def counts(boosts: Sequence[Boost], text: str) -> tuple[dict[str, str], dict[str, Any]]:
     """An expression over chunk `c` by name of each boost that can match, and their parameters.
 
     Each counts the boost's patterns that match the chunk's text.
@@ -35,7 +33,7 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
     expressions: dict[str, str] = {}
     params: dict[str, Any] = {}
     for place, boost in enumerate(boosts):
-        regexes = wishes(query) if boost.name == _WISHED else patterns(boost, query.original)
+        regexes = patterns(boost, text)
         if not regexes:
             continue
         if boost.shorter_than and regexes == ANYTHING and not boost.kinds:
@@ -52,15 +50,6 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
             count = _SHORT.format(most=int(boost.shorter_than), count=count)
         expressions[boost.name] = count
     return expressions, params
-
-
-def wishes(query: Query) -> tuple[str, ...]:
-    """The Postgres regular expressions of the phrases that the query wishes for.
-
-    Only of two words or more: a single word is one of the keywords, rare or common.
-    """
-    several = (each for each in query.wished if len(each.split()) > 1 or len(characters(each)) > 1)
-    return tuple(f"(?i){literal_pattern(each)}" for each in several)[:MAX_ANCHORS]
 
 
 def patterns(boost: Boost, text: str) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def retrieve(
     scope, phrased, phrase_params = scope.with_phrases()
     inputs = Inputs(query, scope, profile, options.signals, space, embedding)
     plan = _StatementPlan(inputs, scope, options, phrased, external)
-    boosts, boost_params = counts(options.boosts, query)
+    boosts, boost_params = counts(options.boosts, query.original)
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,

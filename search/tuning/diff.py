@@ -17,7 +17,7 @@ SIGNALS = tuple(signal.value for signal in Signal)
 
 
 def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
-    """The differences between two profiles, one line each."""
+    """The differences between two profiles, one line each; one for a change of all classes."""
     lines = [
         f"{name.replace('_', ' ')}: {_display(before, name)} → {_display(after, name)}"
         for name in FIELDS
@@ -26,15 +26,18 @@ def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     if before.description != after.description:
         lines.append(DESCRIPTION_CHANGED)
     old = {row.query_class: row for row in before.class_weights.all()}
-    for row in after.class_weights.all():
+    rows = list(after.class_weights.all())
+    changed: dict[str, list[str]] = {}
+    for row in rows:
         was = old.get(row.query_class)
         for signal in SIGNALS:
             if was is None or getattr(was, signal) != getattr(row, signal):
                 earlier = "none" if was is None else _percent(getattr(was, signal))
                 name = str(registry.label(Signal(signal))).lower()
-                lines.append(
-                    f"{row.query_class}, {name}: {earlier} → {_percent(getattr(row, signal))}"
-                )
+                change = f"{name}: {earlier} → {_percent(getattr(row, signal))}"
+                changed.setdefault(change, []).append(row.query_class)
+    for change, classes in changed.items():
+        lines += [change] if len(classes) == len(rows) else [f"{c}, {change}" for c in classes]
     return lines
 
 

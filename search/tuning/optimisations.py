@@ -217,9 +217,10 @@ def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
         fields["short_lean"] = lean["after"]
     description = f"{base.description}\n\n{reason}".strip()
     weights = {
-        QueryClass(each["class"]): Weights(**each["after"])
+        query_class: Weights(**each["after"])
         for each in result["classes"]
         if each["after"] != each["before"]
+        for query_class in base.as_profile().classes_with(QueryClass(each["class"]))
     }
     edit = drafts.edit(
         draft,

@@ -1,10 +1,10 @@
 """Judged queries -> better weights, with their gain on held-out queries. No database access.
 
-For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) searches all shares of
-the signals, once for each choice of normalisers and of the lean of short questions. It is
-deterministic and needs no gradient, which a ranking does not have; and as it begins with the same
-weights every time, the folds share most measurements. The reported gain is always that on held-out
-queries: k-fold, by query.
+For each query class, or for all of them where they have the same weights, SciPy's DIRECT (Jones,
+Perttunen & Stuckman 1993) searches all shares of the signals, once for each choice of normalisers
+and of the lean of short questions. It is deterministic and needs no gradient, which a ranking does
+not have; and as it begins with the same weights every time, the folds share most measurements. The
+reported gain is always that on held-out queries: k-fold, by query.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ class _Search:
         if key not in self._measured:
             by_class = dict(self.profile.weights)
             if shares is not None:
-                by_class[query_class] = _weights(shares, self.signals)
+                changed = self.profile.classes_with(query_class)
+                by_class |= dict.fromkeys(changed, _weights(shares, self.signals))
             # Without a threshold no confidence is computed, which nobody reads here.
             knobs = {**self.choices[choice], "confidence_threshold": 0.0}
             profile = replace(self.profile, weights=by_class, **knobs)
@@ -204,7 +205,9 @@ class _Search:
             )
             for each, shares in weights.items()
         )
-        by_class = {**self.profile.weights, **{each.query_class: each.weights for each in results}}
+        by_class = dict(self.profile.weights)
+        for each in results:
+            by_class |= dict.fromkeys(self.profile.classes_with(each.query_class), each.weights)
         fitted = [self._measure(each, choice, weights[each]) for each in self.places]
         every = np.concatenate(list(gains.values()))
         keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
@@ -228,12 +231,16 @@ def _signals(profile: Profile) -> tuple[Signal, ...]:
 
 
 def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]]:
-    """The indices of each class's queries that have a relevant document."""
+    """The indices of each class's queries that have a relevant document.
+
+    All are those of the general class if the classes have the same weights.
+    """
     places = defaultdict(list)
     for place, classification in enumerate(cases.classes(profile)):
         # Class weights have no effect on queries that the classifier itself gives weights.
         if classification.weights is None and cases.cases[place].answers:
-            places[classification.query_class].append(place)
+            general = profile.is_uniform
+            places[QueryClass.GENERAL if general else classification.query_class].append(place)
     return {each: tuple(places[each]) for each in QueryClass if each in places}
 
 

@@ -161,13 +161,14 @@ def vector_curve(
 ) -> list[tuple[float, float]]:
     """The leading measure over the class's queries at each vector weight, from 0 to 1.
 
-    The other signals keep their proportions. Empty if no query of the class is pooled.
+    Over all queries if the classes have the same weights. The other signals keep their proportions.
+    Empty if none of these queries is pooled.
     """
-    classes = pool.whatif.classes(profile)
+    changed = profile.classes_with(query_class)
     places = [
         place
-        for place, each in enumerate(classes)
-        if each.query_class is query_class and pool.goldens[place].is_measured
+        for place, each in enumerate(pool.whatif.classes(profile))
+        if each.query_class in changed and pool.goldens[place].is_measured
     ]
     if not places:
         return []
@@ -175,7 +176,7 @@ def vector_curve(
     steps = CURVE_POINTS if len(places) <= MANY else CURVE_POINTS // 2 + 1
     for share in np.linspace(0, 1, steps).tolist():
         weights = with_vector(profile.weights[query_class], share)
-        under = replace(profile, weights={**profile.weights, query_class: weights})
+        under = replace(profile, weights={**profile.weights, **dict.fromkeys(changed, weights)})
         points.append((share, pool.whatif.under(under, only=places).means()[LEADING]))
     return points
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from pytest import approx
 
 from ingestion import spaces
@@ -117,6 +119,19 @@ class TestInstalling:
         install_presets()
         assert ask("pumps", "textbook").profile.version == 2
         assert not ask("pumps", "textbook@1").profile.own_candidates_only
+
+    def test_an_upgrade_keeps_the_lean_of_profiles_whose_classes_differ(self) -> None:
+        other = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+        own = SearchProfile.objects.create(name="own", version=1, language_lean=False)
+        for query_class, shares in other.as_profile().weights.items():
+            changed = Weights(0.5, 0.5, 0) if query_class is QueryClass.CODE else shares
+            ClassWeights.objects.create(profile=own, query_class=query_class, **changed.as_dict())
+        SearchProfile.objects.update(language_lean=False)
+        with connection.cursor() as cursor:
+            cursor.execute(import_module("search.migrations.0006_language_lean").KEEP_THE_LEAN)
+        # No preset of ours has classes that differ, and the seeds' have other classifiers.
+        leaning = SearchProfile.objects.filter(language_lean=True)
+        assert [row.name for row in leaning] == ["own"]
 
 
 class TestAsking:

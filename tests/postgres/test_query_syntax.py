@@ -212,7 +212,7 @@ PASTED = 'reported today by my neighbour: the "heat pump" of the station runs ho
 
 @pytest.mark.usefixtures("library")
 class TestRelaxed:
-    """Operators that leave nothing, or are punctuation, rank and do not filter; a note says so."""
+    """Operators that leave nothing, or are punctuation, do not filter; a note says so."""
 
     @pytest.mark.parametrize(
         ("text", "note"),
@@ -242,24 +242,10 @@ class TestRelaxed:
         response = search(PASTED, viewer=None, group=False)
         assert response.total > 1
         assert response.loosened == (
-            "The exact words “heat pump” are preferred, not required.",
+            "The quotes around “heat pump” were read as text and require nothing.",
             "The hyphen before “again” was read as text and excludes nothing.",
         )
         assert titles(PASTED, choices=INSIST) == {"Heating"}
-
-    def test_a_passage_with_the_words_is_boosted_and_says_so(self) -> None:
-        response = search(PASTED, viewer=None)
-        boosted = {
-            result.title: [value for name, value in leaves(result.hit) if "exact words" in name]
-            for result in response.results
-        }
-        assert boosted.pop("Heating") == [1.2]
-        assert not any(boosted.values())
-
-    def test_a_quoted_word_is_only_a_word(self) -> None:
-        response = search(PASTED.replace("heat pump", "pump"), viewer=None)
-        names = {name for result in response.results for name, _ in leaves(result.hit)}
-        assert "boost: the exact words" not in names
 
     def test_relaxed_search_costs_one_more_query_only_without_results(
         self, django_assert_num_queries: Any

@@ -105,7 +105,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "imports": [run.pk],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
-        "profiles": ["default@4", f"{draft.name}@{draft.version}", "default"],
+        "profiles": ["default@5", f"{draft.name}@{draft.version}", "default"],
         "publications": [_refused(post, api, draft)],
         "runs": [post("runs", profile="keyword-only")["id"], 1],
         "scope-profiles": [post("scope-profiles", collection=shelf.slug, profile="default")["id"]],

@@ -104,6 +104,7 @@ def random_profile(seed: int, **fields: object) -> Profile:
         both_factor=chance.choice((1.0, 1.5)),
         both_first=chance.random() < 0.2,
         own_candidates_only=chance.random() < 0.3,
+        language_lean=chance.random() < 0.5,
         boosts=chance.choice(((), BOOSTS, BOOSTS[:1])),
         feedback=chance.choice((0.0, 0.4, 1.0)),
         depth=chance.choice((5, 10, 20)),

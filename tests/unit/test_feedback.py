@@ -93,17 +93,16 @@ class TestIdentifiersLead:
     def test_identifiers_lead_if_unlike_a_word_or_asked_for(self, text: str, lead: bool) -> None:
         assert identifiers_lead(parse(text, DEFAULT_PATTERNS)) is lead
 
-    def test_document_with_the_identifier_gets_a_factor_if_identifiers_do_not_lead(self) -> None:
+    def test_document_with_the_identifier_comes_first_only_if_identifiers_lead(self) -> None:
         match = IdentifierMatch("d40", 1.0, 0)
         found = [
             Candidate(1, 1, {Signal.VECTOR: 0.8}),
-            Candidate(2, 2, {Signal.VECTOR: 0.5}, match),
+            Candidate(2, 2, {Signal.VECTOR: 0.7}, match),
         ]
         story = columns(found, parse(f"{MANY} of D40", DEFAULT_PATTERNS))
         hits = rank(story, MEANING)
         assert [hit.candidate.chunk_id for hit in hits] == [1, 2]
-        assert hits[1].score == approx(0.55)
+        assert hits[1].score == approx(0.7)
         assert hits[1].explanation.tier.reason == ""
-        assert [leaf.label for _, leaf in hits[1].explanation.adjustments] == ["names d40"]
         leading = rank(found, MEANING)
         assert [hit.candidate.chunk_id for hit in leading] == [2, 1]

@@ -28,8 +28,13 @@ from tests.support.ranking import columns
 
 EQUAL = Weights(0.34, 0.33, 0.33)
 PRESENT = Profile(
-    "present", 1, dict.fromkeys(QueryClass, EQUAL), classifier=Classifier.NONE, depth=20
+    "present",
+    1,
+    {**dict.fromkeys(QueryClass, EQUAL), QueryClass.CODE: Weights(0.5, 0.5, 0)},
+    classifier=Classifier.NONE,
+    depth=20,
 )
+UNIFORM = replace(PRESENT, weights=dict.fromkeys(QueryClass, EQUAL))
 CANDIDATES = 20
 
 
@@ -61,9 +66,9 @@ def cases(count: int, telling: Signal | None, query_class: QueryClass) -> list[C
     return [case(seed, telling, query_class) for seed in range(count)]
 
 
-def optimised(*groups: list[Case]) -> Optimised:
+def optimised(*groups: list[Case], profile: Profile = PRESENT) -> Optimised:
     every = [replace(each, key=str(i)) for i, each in enumerate(chain.from_iterable(groups))]
-    return optimise(WhatIf(every, configuration()), PRESENT)
+    return optimise(WhatIf(every, configuration()), profile)
 
 
 @pytest.fixture
@@ -87,6 +92,16 @@ class TestFinding:
         assert found.fitted >= found.measured + found.gain.mean - 0.05
         # Nobody asked about the others.
         assert weights[QueryClass.DEBUG] == EQUAL
+
+    def test_classes_with_the_same_weights_are_weighed_as_one(self) -> None:
+        found = optimised(
+            cases(8, Signal.VECTOR, QueryClass.CONCEPT),
+            cases(8, Signal.VECTOR, QueryClass.LOOKUP),
+            profile=UNIFORM,
+        )
+        assert found.profile.is_uniform
+        assert found.profile.weights[QueryClass.DEBUG].vector > 0.5
+        assert [each.queries for each in found.by_class] == [16]
 
     def test_short_question_weights_are_found_if_they_help(self) -> None:
         """One class: its short questions are answered by meaning, its long ones by keywords."""

@@ -148,14 +148,7 @@ class TestRanking:
         [
             pytest.param(Choices(weights=WEIGHTS), (), id="forced weights"),
             pytest.param(Choices(query_class=QueryClass.LOOKUP), (), id="a lookup"),
-            pytest.param(
-                Choices(snapshot=replace(PROFILE, classifier=Classifier.NONE)), (), id="fixed rules"
-            ),
-            pytest.param(
-                Choices(snapshot=replace(PROFILE, weights=dict.fromkeys(QueryClass, WEIGHTS))),
-                (),
-                id="equal weights for all classes",
-            ),
+            pytest.param(Choices(snapshot=replace(PROFILE, language_lean=False)), (), id="no lean"),
             pytest.param(Choices(), ("en",), id="a model of one language"),
             pytest.param(Choices(), ("en", "fr"), id="a model without the question's"),
         ],

@@ -173,17 +173,17 @@ POST = (
 class TestPastedText:
     """In pasted text quotes and hyphens are punctuation; whoever insists has them bind."""
 
-    def test_pasted_text_prefers_phrases_and_excludes_nothing(self) -> None:
+    def test_pasted_text_requires_and_excludes_nothing(self) -> None:
         query = read(POST)
         assert (query.phrases, query.excluded) == ((), ())
-        assert query.wished == ("we never closed the pump station",)
+        assert query.loose_phrases == ("we never closed the pump station",)
         assert query.ignored == ("via",)
         assert query.text == POST.replace('"', "") == question_words(POST)
 
     def test_exact_search_of_pasted_text_requires_its_operators(self) -> None:
         query = parse(POST, DEFAULT_PATTERNS, insist=True)
         assert query.phrases == ("we never closed the pump station",)
-        assert (query.wished, query.excluded, query.ignored) == ((), ("via",), ())
+        assert (query.loose_phrases, query.excluded, query.ignored) == ((), ("via",), ())
         assert "via" not in query.text
 
     @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ class TestPastedText:
         ],
         ids=["mostly a quotation", "comma", "exclamation", "at the start", "no spaces"],
     )
-    def test_quotation_in_pasted_text_is_a_preference(self, text: str) -> None:
+    def test_quotation_in_pasted_text_is_text(self, text: str) -> None:
         query = read(text)
-        assert (query.phrases, len(query.wished)) == ((), 1)
+        assert (query.phrases, len(query.loose_phrases)) == ((), 1)
 
     @pytest.mark.parametrize(
         "text",
@@ -215,7 +215,7 @@ class TestPastedText:
     def test_typed_operators_are_required(self, text: str) -> None:
         query = read(text)
         assert query.phrases or query.excluded
-        assert (query.wished, query.ignored) == ((), ())
+        assert (query.loose_phrases, query.ignored) == ((), ())
 
     @pytest.mark.parametrize(
         "text", ["the pump -new- runs", 'rock from the "90s and the "00s', "first - item - second"]
@@ -223,13 +223,12 @@ class TestPastedText:
     def test_dashes_and_feet_of_quotes_are_text(self, text: str) -> None:
         query = read(text)
         assert query.text == text
-        assert (query.phrases, query.wished, query.excluded) == ((), (), ())
+        assert (query.phrases, query.loose_phrases, query.excluded) == ((), (), ())
 
     def test_relaxed_query_drops_required_operators(self) -> None:
         strict = read('"heat pump" -water cellar')
         query = relaxed(strict)
         assert (query.phrases, query.excluded) == ((), ())
-        assert query.wished == ("heat pump",)
         assert query.strict == strict
         assert query.text == "heat pump cellar"
 

@@ -23,6 +23,7 @@ KEYWORDS_ONLY = {
     "weight-general-keyword": "1",
     "weight-general-title": "0",
 }
+BY_CLASS = {"by_class": "on"}
 
 
 def page(profile: SearchProfile, what: str = "change") -> str:
@@ -83,9 +84,9 @@ class TestImmutability:
         assert draft.is_draft
         assert draft.based_on == active
         assert (draft.depth, weights(draft)) == (60, Weights(0, 1, 0))
-        assert weights(draft, "lookup") == weights(active, "lookup")
+        assert weights(draft, "lookup") == Weights(0, 1, 0)
         assert response.headers["Location"] == page(draft)
-        assert "new draft default v5" in said(response)
+        assert "new draft default v6" in said(response)
 
         kept = SearchProfile.objects.get(pk=active.pk)
         assert (kept.state, kept.depth) == (SearchProfile.State.ACTIVE, 100)
@@ -112,8 +113,8 @@ class TestImmutability:
         assert change.reason == "Ranks only."
         assert change.differences == [
             "fusion: Weighted sum of strengths → Reciprocal rank fusion (ranks only)",
-            "general, meaning: 67% → 67.33%",
-            "general, keywords: 28% → 27.67%",
+            "meaning: 67% → 67.33%",
+            "keywords: 28% → 27.67%",
         ]
         assert SearchProfile.objects.filter(name=draft.name).count() == 2
 
@@ -129,6 +130,7 @@ class TestImmutability:
 
 
 class TestSum:
+    @pytest.mark.parametrize("query_class", ["general", "debug"])
     @pytest.mark.parametrize(
         ("figures", "reason"),
         [
@@ -144,16 +146,41 @@ class TestSum:
         ],
     )
     def test_weights_that_do_not_sum_to_one_are_refused_with_the_figures(
-        self, draft: SearchProfile, administrator: User, figures: tuple[str, str, str], reason: str
+        self,
+        draft: SearchProfile,
+        administrator: User,
+        figures: tuple[str, str, str],
+        reason: str,
+        query_class: str,
     ) -> None:
-        before = weights(draft, "debug")
-        names = [f"weight-debug-{signal}" for signal in ("vector", "keyword", "title")]
-        data = opened(administrator, draft) | dict(zip(names, figures, strict=True))
+        before = weights(draft, query_class)
+        names = [f"weight-{query_class}-{signal}" for signal in ("vector", "keyword", "title")]
+        data = opened(administrator, draft) | dict(zip(names, figures, strict=True)) | BY_CLASS
         response = save(administrator, draft, data)
         assert reason in errors(response)
-        assert weights(draft, "debug") == before
+        assert weights(draft, query_class) == before
         shown = form_data(response, "searchprofile_form")
         assert [shown[name] for name in names] == list(figures)
+
+    def test_one_set_of_weights_is_that_of_every_class(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        wrong = {"weight-debug-vector": "7", "weight-code-title": "much"}  # out of sight
+        save(administrator, draft, opened(administrator, draft) | KEYWORDS_ONLY | wrong)
+        assert {weights(draft, each) for each in QueryClass} == {Weights(0, 1, 0)}
+        assert "by_class" not in opened(administrator, draft)
+
+    def test_classes_get_their_own_weights_by_a_switch_and_keep_them(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        own = {name.replace("general", "code"): share for name, share in KEYWORDS_ONLY.items()}
+        save(administrator, draft, opened(administrator, draft) | own | BY_CLASS)
+        assert weights(draft, "code") == Weights(0, 1, 0)
+        assert weights(draft).vector == 0.67
+        again = opened(administrator, draft)
+        assert again["by_class"]
+        save(administrator, draft, again | {"depth": "60"})
+        assert weights(draft, "code") == Weights(0, 1, 0)
 
 
 class TestPublish:
@@ -176,7 +203,7 @@ class TestPublish:
         reader = staff("looker", "view_searchprofile")
         client = signed_in(reader)
         text = client.get(page(active)).content.decode()
-        assert "0.55" in text
+        assert "0.67" in text
         assert 'name="weight-' not in text
         assert client.post(page(draft), KEYWORDS_ONLY).status_code == 403
         assert client.post(page(draft, "publish")).status_code == 403
@@ -222,7 +249,7 @@ class TestNewProfile:
         self, active: SearchProfile, administrator: User, desk: Client
     ) -> None:
         data = form_data(desk.get(f"{LIST}add/"), "searchprofile_form")
-        assert data["weight-lookup-keyword"] == "0.55"
+        assert data["weight-general-keyword"] == "0.28"
         desk.post(f"{LIST}add/", {**data, **KEYWORDS_ONLY, "name": "words", "_save": "1"})
         profile = SearchProfile.objects.get(name="words")
         assert profile.is_draft
@@ -235,8 +262,13 @@ class TestNewProfile:
 
 
 class TestListAndAudit:
-    def test_the_list_shows_shares(self, desk: Client) -> None:
-        assert "Lookup: Meaning 30%, Keywords 55%, Title 15%" in desk.get(LIST).content.decode()
+    def test_the_list_shows_shares(self, active: SearchProfile, desk: Client) -> None:
+        text = desk.get(LIST).content.decode()
+        assert "All questions: Meaning 67%, Keywords 28%, Title 5%" in text
+        draft = drafts.draft_from(active, acting_user=None)
+        drafts.set_weights(draft, {QueryClass.LOOKUP: Weights(0.3, 0.55, 0.15)})
+        text = desk.get(LIST).content.decode()
+        assert "Lookup: Meaning 30%, Keywords 55%, Title 15%" in text
 
     def test_profile_audit_is_read_only(
         self, draft: SearchProfile, administrator: User, desk: Client

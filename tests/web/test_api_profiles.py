@@ -48,9 +48,9 @@ class TestDrafts:
     ) -> None:
         made = post(api, "profiles/", depth=60, reason="Less is faster.")
         assert made.status_code == 201
-        assert (made.json()["version"], made.json()["depth"]) == (5, 60)
+        assert (made.json()["version"], made.json()["depth"]) == (6, 60)
         assert made.json()["weights"] == api.get(f"{V1}/profiles/default/").json()["weights"]
-        address = f"{V1}/profiles/default@5/"
+        address = f"{V1}/profiles/default@6/"
         weights = {"concept": {"vector": "0.5", "keyword": "0.5"}}
         edited = api.patch(address, {"weights": weights}, format="json")
         assert edited.status_code == 200
@@ -60,11 +60,11 @@ class TestDrafts:
         assert "depth: 100 → 60" in lines
         assert ProfileChange.objects.filter(user=publisher).exists()
         assert api.delete(address).status_code == 204
-        assert api.delete(f"{V1}/profiles/default@4/").status_code == 409
+        assert api.delete(f"{V1}/profiles/default@5/").status_code == 409
 
     def test_an_edit_of_a_published_profile_is_a_new_draft(self, api: APIClient) -> None:
-        done = api.patch(f"{V1}/profiles/default@4/", {"depth": 70}, format="json")
-        assert (done.status_code, done.json()["version"]) == (201, 5)
+        done = api.patch(f"{V1}/profiles/default@5/", {"depth": 70}, format="json")
+        assert (done.status_code, done.json()["version"]) == (201, 6)
         assert active_profile().depth == 100
 
     @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ class TestPublishing:
         self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         post(api, "profiles/", weights=TITLES)
-        refused = post(api, "profiles/default@5/publish/")
+        refused = post(api, "profiles/default@6/publish/")
         assert (refused.status_code, refused.json()["code"]) == (409, "gate_refused")
         assert "dough" in refused.json()["message"]
         publication = refused.json()["details"]["publication"]
@@ -102,9 +102,9 @@ class TestPublishing:
         assert set(rows) == set(QUESTIONS)
         dough = rows["why does yeast make the dough of a loaf rise"]
         assert dough["was_first"] == str(documents["bread"].public_id)
-        assert active_profile().version == 4
+        assert active_profile().version == 5
 
-        address = "profiles/default@5/publish/"
+        address = "profiles/default@6/publish/"
         assert post(api, address, override=True).status_code == 400
         done = post(api, address, override=True, reason="We want titles.")
         assert (done.status_code, done.json()["state"]) == (200, "published")
@@ -114,17 +114,17 @@ class TestPublishing:
 
     def test_publish_and_roll_back(self, api: APIClient, documents: dict[str, Document]) -> None:
         made = post(api, "profiles/", depth=60).json()
-        wrong = post(api, "profiles/default@5/publish/", fingerprint="0" * 64)
+        wrong = post(api, "profiles/default@6/publish/", fingerprint="0" * 64)
         assert wrong.status_code == 409
-        done = post(api, "profiles/default@5/publish/", fingerprint=made["fingerprint"])
+        done = post(api, "profiles/default@6/publish/", fingerprint=made["fingerprint"])
         assert (done.status_code, done.json()["state"]) == (200, "published")
         assert done.json()["findings"][0].startswith("nDCG@10 does not change on 3")
-        back = post(api, "rollback/", leaving="default@5", reason="Complaints.")
-        named = {"key": "default@4", "name": "default", "version": 4}
+        back = post(api, "rollback/", leaving="default@6", reason="Complaints.")
+        named = {"key": "default@5", "name": "default", "version": 5}
         assert (back.status_code, back.json()) == (200, named)
-        assert post(api, "rollback/", leaving="default@5").status_code == 409
+        assert post(api, "rollback/", leaving="default@6").status_code == 409
         assert post(api, "rollback/", to="keyword-only@1").status_code == 400
-        assert post(api, "rollback/", to="default@5").json()["version"] == 5
+        assert post(api, "rollback/", to="default@6").json()["version"] == 6
 
 
 class TestRuns:
@@ -141,7 +141,7 @@ class TestRuns:
         assert api.get(address).json()["state"] == "cancelled"
         done = api.get(f"{V1}/runs/{again}/").json()
         assert (done["state"], done["queries"]) == ("done", 3)
-        assert done["baseline"] == {"key": "default@4", "name": "default", "version": 4}
+        assert done["baseline"] == {"key": "default@5", "name": "default", "version": 5}
         assert api.get(f"{V1}/runs/").json()["total"] == 2
 
     def test_runs_do_not_name_unreadable_documents(

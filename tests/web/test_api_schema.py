@@ -250,7 +250,7 @@ def document(administrator: User) -> Document:
     assert document.chunks.count() > 4
     Import.objects.create(pk=7, collection=shelf, kind="archive", state="done")
     active = SearchProfile.objects.get(state="active")
-    assert str(drafts.draft_from(active, acting_user=administrator)) == "default v5"
+    assert str(drafts.draft_from(active, acting_user=administrator)) == "default v6"
     return document
 
 

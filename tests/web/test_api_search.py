@@ -280,7 +280,7 @@ def test_profiles_are_listed_with_their_weights(api: APIClient) -> None:
         for weights in profile["weights"].values():
             assert sum(weights.values()) == pytest.approx(1)
     assert api.get("/api/v1/profiles/default/").json() == by_name["default"]
-    assert api.get("/api/v1/profiles/default@4/").json() == by_name["default"]
+    assert api.get("/api/v1/profiles/default@5/").json() == by_name["default"]
 
 
 def test_drafts_are_for_staff_only(api: APIClient, administrator: User, reader: User) -> None:

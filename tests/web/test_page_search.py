@@ -82,7 +82,7 @@ def test_one_line_names_the_class_and_opens_to_rule_profile_and_weights(
     vector = search("what is a connection pool", viewer=None).weights.vector
 
     assert "Ranked as: Concept question" in text
-    assert "Profile default v4; rule: asks what it is." in text
+    assert "Profile default v5; rule: asks what it is." in text
     assert f"Meaning {vector * 100:g} %" in text
     # Times and stems say nothing to readers.
     assert not re.search(r"\d ms\b|query terms", text)

@@ -36,7 +36,7 @@ LADDER = (NOBODY, VIEWER, JUDGE, TUNER, PUBLISHER)
 API: dict[tuple[str, str], str] = {
     ("get", "profiles/"): ANYONE,
     ("post", "profiles/"): TUNER,
-    ("get", "profiles/default@4/"): ANYONE,
+    ("get", "profiles/default@5/"): ANYONE,
     ("get", "profiles/default/"): ANYONE,
     ("get", "profiles/{draft}/"): VIEWER,
     ("patch", "profiles/{draft}/"): TUNER,

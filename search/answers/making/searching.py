@@ -98,7 +98,7 @@ async def _notes_of(response: SearchResponse, request: AnswerRequest) -> tuple[s
     Notes on hidden documents are for their editors, not for readers of a shared answer; notes on
     weights explain the order of the results, not the answer.
     """
-    hidden = response.settled.hidden
+    hidden = response.query.hidden
     secret = await in_thread(lambda: hiding_notes(hidden, request.viewer)) if hidden else ()
     weighing = response.settled.notes
     return tuple(each for each in response.sentences if each not in (*secret, *weighing))

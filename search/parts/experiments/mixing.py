@@ -67,14 +67,16 @@ def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | N
 def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:
     """Both rankings interleaved, with the lower confidence and A's `settled`.
 
-    `teams` has the team that picked each group: "a", "b", or "" for both. `grouped`: each document
+    Each group has the team that picked it: "a", "b", or "" for both. `grouped`: each document
     appears once; otherwise each passage. Near-duplicates that the two rankings fold under different
     documents count as one.
     """
     ours = {_key(group, grouped=grouped): group for group in a.groups}
     theirs = _matched(b.groups, a.groups, grouped=grouped)
     drafted = draft(list(ours), list(theirs))
-    groups = _ranked([theirs[key] if team == "b" else ours[key] for key, team in drafted])
+    groups = _ranked(
+        [replace(theirs[key] if team == "b" else ours[key], team=team) for key, team in drafted]
+    )
     hits = sorted((hit for group in groups for hit in _hits(group)), key=lambda hit: hit.rank)
     sure = [each.confidence for each in (a, b) if each.confidence is not None]
     return Ranking(
@@ -83,7 +85,6 @@ def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:
         tuple(hits),
         tuple(groups),
         min(sure, default=None),
-        tuple(team for _, team in drafted),
     )
 
 
@@ -140,7 +141,12 @@ def _ranked(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
         return tuple(replace(hit, rank=ranks[id(hit)]) for hit in hits)
 
     return [
-        Group(renumbered([group.best])[0], renumbered(group.folded), renumbered(group.copies))
+        replace(
+            group,
+            best=renumbered([group.best])[0],
+            folded=renumbered(group.folded),
+            copies=renumbered(group.copies),
+        )
         for group in groups
     ]
 

@@ -108,7 +108,7 @@ def widen(weighing: Weighing) -> Weighing:
     settled, candidates = weighing.settled, weighing.prepared.candidates
     weights, words = settled.weights, len(candidates.terms)
     cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
-    if weighing.has_fixed_weights or not (
+    if weighing.settled.has_fixed_weights or not (
         cap and weights.wordnet and others and words and candidates.expanded
     ):
         return weighing

@@ -113,6 +113,7 @@ RANGES = {
 
 class ProfileForm(VersionForm):
     stamp = forms.CharField(required=False, widget=forms.HiddenInput)
+    use_required_attribute = False  # a browser refuses a form whose required field is out of sight
 
     weights: dict[QueryClass, Weights]
 

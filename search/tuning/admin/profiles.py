@@ -95,7 +95,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
 
     published_at = moment_column("published", _("published"))
 
-    @admin.display(description=_("weights by query class"))
+    @admin.display(description=_("weights"))
     def weights(self, profile: SearchProfile) -> SafeString:
         context = {"beams": beams(list(profile.class_weights.all()))}
         return SafeString(render_to_string("admin/steelyard/beams.html", context))

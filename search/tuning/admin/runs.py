@@ -245,6 +245,7 @@ def _result(row: Optimisation) -> dict[str, Any]:
     classes = row.found.get("classes")
     if not classes:
         return {}
+    every = gettext("All questions") if row.profile.as_profile().is_uniform else ""
     origins, scales = dict(GoldenQuery.Origin.choices), dict(NORMALISERS)
     signals = [
         signal
@@ -256,7 +257,7 @@ def _result(row: Optimisation) -> dict[str, Any]:
         "classes": [
             {
                 **each,
-                "label": CLASS_LABELS[QueryClass(each["class"])],
+                "label": every or CLASS_LABELS[QueryClass(each["class"])],
                 "is_changed": each["before"] != each["after"],
                 "shares": [
                     (

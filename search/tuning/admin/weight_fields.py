@@ -1,4 +1,8 @@
-"""The weights of a profile as form fields: one per signal and class; each class sums to 1."""
+"""The weights of a profile as form fields: one per signal and class; each class sums to 1.
+
+Most profiles have one set of weights, that of general questions. `BY_CLASS` gives each class its
+own.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,29 @@ from decimal import Decimal
 from django import forms
 from django.forms.boundfield import BoundField
 from django.utils.translation import gettext
-from unfold.widgets import UnfoldAdminDecimalFieldWidget
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldBooleanSwitchWidget
 
 from search.domain import OPTIONAL, QueryClass, Signal, Weights
 from search.models import QUERY_CLASSES, ClassWeights
 from search.signals import registry
 
 Shares = Mapping[Signal, Decimal]
+BY_CLASS = "by_class"
 
 
 def field_name(query_class: QueryClass, signal: Signal) -> str:
     return f"weight-{query_class.value}-{signal.value}"
 
 
-def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.DecimalField]:
-    """The number fields of all classes and signals, by name."""
-    return {
+def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.Field]:
+    """The number fields of all classes and signals, and the switch between classes and one set."""
+    switch = forms.BooleanField(
+        label=gettext("Different weights by kind of question"),
+        required=False,
+        initial=any(shares != initial.get(QueryClass.GENERAL) for shares in initial.values()),
+        widget=UnfoldBooleanSwitchWidget,
+    )
+    return {BY_CLASS: switch} | {
         field_name(query_class, signal): forms.DecimalField(
             label=gettext("%(signal)s, %(query_class)s")
             % {"signal": registry.label(signal), "query_class": label},
@@ -52,10 +63,17 @@ def shares_of(rows: Sequence[ClassWeights]) -> dict[QueryClass, Shares]:
 
 
 def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
-    """The cleaned weights by class. Adds an error for each class that does not sum to 1."""
+    """The cleaned weights by class. Adds an error for each class that does not sum to 1.
+
+    Without `BY_CLASS` all classes have the general weights, whatever their own fields hold.
+    """
     weights: dict[QueryClass, Weights] = {}
     for query_class, label in _classes():
         names = [field_name(query_class, signal) for signal in Signal]
+        if query_class is not QueryClass.GENERAL and not form.cleaned_data.get(BY_CLASS):
+            for name in names:
+                form.errors.pop(name, None)
+            continue
         if any(name in form.errors for name in names):
             continue  # the field has an error of its own
         shares = [form.cleaned_data.get(name) or Decimal(0) for name in names]
@@ -80,6 +98,8 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
             )
         else:
             weights[query_class] = Weights(**{name: float(each) for name, each in by_name.items()})
+    if not form.cleaned_data.get(BY_CLASS) and (general := weights.get(QueryClass.GENERAL)):
+        return dict.fromkeys(QueryClass, general)
     return weights
 
 
@@ -146,19 +166,21 @@ class Beam:
 
 
 def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
-    """The bars of a profile's classes."""
+    """The bars of a profile's classes; one if their weights are equal."""
     shares = shares_of(rows)
+    classes = [(each, label.partition(": ")[0]) for each, label in _classes() if each in shares]
+    if classes and all(each == shares[classes[0][0]] for each in shares.values()):
+        classes = [(classes[0][0], gettext("All questions"))]
     return [
         Beam(
-            label.partition(": ")[0],
+            name,
             tuple(
                 (signal.value, registry.label(signal), float(shares[query_class][signal] * 100))
                 for signal in Signal
                 if signal not in OPTIONAL or shares[query_class][signal]
             ),
         )
-        for query_class, label in _classes()
-        if query_class in shares
+        for query_class, name in classes
     ]
 
 

@@ -216,8 +216,7 @@ class WhatIf:
     def _under(self, profile: Profile, places: tuple[int, ...]) -> WhatIfResult:
         classes = self.classes(profile)
         settled = [
-            settled_as(classes[place], self.cases[place].pool.query, self._configured, profile)
-            for place in places
+            settled_as(classes[place], self.cases[place].pool.query, profile) for place in places
         ]
         with self._lock:
             sheet = self._sheet(places, settled, profile)

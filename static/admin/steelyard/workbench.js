@@ -222,6 +222,7 @@
 
   function changed() {
     remember();
+    if (!byClass.checked && chosenClass() !== EVERY) select(classPill(EVERY)); // the others are out of sight
     const unsaved = dirty();
     all('[data-do="save"], [data-do="reset"]').forEach((button) => { button.disabled = !unsaved; });
     later("preview", preview, PREVIEW_MS);
@@ -248,6 +249,11 @@
   all("[data-for]", form).forEach(fill);
 
   // --- tabs: classes, and questions to pick ---------------------------------------------------
+  const byClass = form.elements.by_class; // off: the general weights are those of every question
+  const EVERY = "general";
+  byClass.addEventListener("change", () => byClass.checked && select(root.querySelector(".wb-asked") ?? classPill(EVERY)));
+  const classPill = (name) => root.querySelector(`.wb-pill[data-class="${CSS.escape(name)}"]`);
+
   function select(pill) {
     all('[role="tab"]', pill.parentElement).forEach((each) => {
       each.setAttribute("aria-selected", String(each === pill));
@@ -267,7 +273,7 @@
       pill.classList.toggle("wb-asked", pill.dataset.class === name);
       pill.title = pill.dataset.class === name ? "The class of the question below" : "";
     });
-    const pill = root.querySelector(`.wb-pill[data-class="${CSS.escape(name)}"]`);
+    const pill = byClass.checked && classPill(name);
     if (pill && text.dataset.shown !== text.value) select(pill); // a new question shows its weights
     text.dataset.shown = text.value;
   }
@@ -442,16 +448,6 @@
     changed();
   }
 
-  // The weights of the class in sight for all of them.
-  function every() {
-    const name = chosenClass();
-    all(`.wb-class[data-class="${name}"] .sy-figure`).forEach((figure) => {
-      all(`.wb-class .sy-figure[data-signal="${figure.dataset.signal}"]`).forEach((other) => { other.value = figure.value; });
-    });
-    all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
-    changed();
-  }
-
   root.addEventListener("click", (event) => {
     const target = event.target.closest("button");
     if (!target) return;
@@ -466,7 +462,6 @@
     else if (target.dataset.do === "verify") verify();
     else if (target.dataset.do === "reset") reset();
     else if (target.dataset.do === "undo") undo();
-    else if (target.dataset.do === "every") every();
     else if (target.dataset.do === "pools") ask("pools", state()).then((answer) => answer && measure());
   });
   document.getElementById("wb-profile").addEventListener("change", (event) => {

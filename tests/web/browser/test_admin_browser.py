@@ -184,12 +184,14 @@ class TestWeights:
             assert moved[SIGNALS.index(signal)] == Decimal(value) / 10_000
             assert all(0 <= share <= 1 for share in moved)
 
+        expect(slider(page, "vector", "lookup")).to_be_hidden()
+        page.get_by_label("Different weights by kind of question").check()
         before = figures(page, "lookup")
         vector = slider(page, "vector", "lookup")
         vector.focus()
         page.keyboard.press("End")
         assert figures(page, "lookup") == [1, 0, 0]
-        vector.evaluate("(input) => { input.value = 3000; "
+        vector.evaluate("(input) => { input.value = 6700; "
                         "input.dispatchEvent(new Event('input', {bubbles: true})); }")  # fmt: skip
         assert figures(page, "lookup") == before
 

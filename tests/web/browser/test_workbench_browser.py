@@ -161,5 +161,13 @@ def test_weights_for_short_questions_are_shown(open_page: OpenPage, expert: User
     expect(short).to_be_hidden()
     page.locator("[data-field=short_lean] [type=range]").press("End")
     expect(short).to_contain_text(re.compile(r"Meaning 95%, Keywords 0%"))
+    expect(page.locator("#tab-lookup")).to_be_hidden()
+    page.get_by_label("Different weights by kind of question").check()
+    asked = page.locator(".wb-asked")  # the class of the question is the one in sight
+    expect(asked).to_have_attribute("aria-selected", "true")
     page.locator("#tab-lookup").click()
+    expect(page.locator("#class-lookup")).to_be_visible()
     expect(page.locator("#class-lookup .sy-short")).to_have_count(0)
+    page.get_by_label("Different weights by kind of question").uncheck()
+    expect(page.locator("#class-lookup")).to_be_hidden()
+    expect(page.locator("#class-general")).to_be_visible()
