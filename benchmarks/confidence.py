@@ -144,7 +144,7 @@ def _sample(
     )  # fmt: skip
     prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
     weights = profile.weights[QueryClass.GENERAL]
-    leaning = MeaningEvidence.of(prepared, count_words(question.text), background.scale)
+    leaning = MeaningEvidence.of(prepared, count_words(question.text))
     moved = weights.keyword * leaning.for_meaning * profile.short_lean
     shifted = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     ranked = score_batch(Batch.of([prepared]), [shifted], [QueryClass.GENERAL], profile)

@@ -35,6 +35,7 @@ ALLOWED: dict[str, int] = {
     "0125-two-readers-of-pdf": 840,  # words, digits, directions, rows and notes of a PDF
     "0126-text-of-office-files": 1_550,  # headers, comments, symbols, tables of sheets, slides
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
+    "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
 }
 LONG_FUNCTIONS = 18
