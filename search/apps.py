@@ -18,8 +18,9 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.events import currency_changed
+        from ingestion.spaces.report import register_remarks
         from search import export_parts
-        from search.engine import configuration
+        from search.engine import configuration, similarity_background
         from search.signals import keyword, recency, registry, synonym, title, vector
 
         registry.register(
@@ -30,6 +31,7 @@ class SearchConfig(AppConfig):
             synonym.SynonymSignal(),
         )
         export_parts.attach_all()
+        register_remarks(similarity_background.remarks)
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)

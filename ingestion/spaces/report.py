@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.core.cache import cache
@@ -212,7 +212,7 @@ def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: b
         is_worked_on,
         missing=missing["count"],
         missing_tokens=missing["tokens"] or 0,
-        remarks=tuple(_too_long(space)),
+        remarks=tuple(line for remarks in _remarks for line in remarks(space)),
     )
 
 
@@ -225,3 +225,12 @@ def _too_long(space: EmbeddingSpace) -> Iterable[str]:
             "reads, as the present one counts them: their ends are not embedded. Process those "
             "documents again once the space is active."
         )
+
+
+Remarks = Callable[[EmbeddingSpace], Iterable[str]]
+_remarks: list[Remarks] = [_too_long]
+
+
+def register_remarks(remarks: Remarks) -> None:
+    """Add sentences on a space to its reports."""
+    _remarks.append(remarks)

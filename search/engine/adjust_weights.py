@@ -73,11 +73,10 @@ def lean_on_keywords(weighing: Weighing) -> Weighing:
 
 def lean_on_meaning(weighing: Weighing) -> Weighing:
     """Move keyword weight to meaning as far as the cosines' evidence says (ADR 113)."""
-    background = weighing.configuration.background
-    if not weighing.by_meaning or background is None or not weighing.settled.profile.short_lean:
+    if not weighing.by_meaning or not weighing.settled.profile.short_lean:
         return weighing
     words = count_words(weighing.settled.query.text)
-    evidence = MeaningEvidence.of(weighing.prepared, words, background.scale)
+    evidence = MeaningEvidence.of(weighing.prepared, words)
     return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connection, transaction
@@ -34,6 +34,7 @@ from search.models.profiles import in_force_first
 from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
 from search.query.synonyms import Synonyms
 from search.ranking.confidence import Background
+from search.ranking.cosine_scale import MINILM, CosineScale
 
 WATCHED = (
     SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin, Hide,
@@ -59,6 +60,7 @@ class Configuration:
     pins: Mapping[str, tuple[Pinned, ...]] = field(default_factory=dict, repr=False)
     hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
     background: Background | None = None
+    cosine_scale: CosineScale = MINILM
     experiment: RunningExperiment | None = field(default=None, repr=False)
     scopes: Scopes = field(default=NO_SCOPES, repr=False)
     has_currency: bool = False
@@ -93,6 +95,11 @@ class Configuration:
             gettext("There is no published profile %(key)s. Choose one of: %(names)s.")
             % {"key": f"{key!r}", "names": ", ".join(names) or "none"}
         )
+
+    def in_space(self, space: EmbeddingSpace | None) -> Configuration:
+        """The configuration of searches in that space, with its background and its scale."""
+        background, scale = similarity_background.read(space)
+        return replace(self, space=space, background=background, cosine_scale=scale)
 
 
 Experiments = Callable[[Mapping[int, Profile]], RunningExperiment | None]
@@ -157,21 +164,20 @@ def _read(stamp: int) -> Configuration:
     in_force = {profile.name: profile for profile in reversed(profiles.values())}
     space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
     _load_what_comes_next()
-    return Configuration(
+    configuration = Configuration(
         stamp=stamp,
         active=active[0] if active else None,
         published={(p.name, p.version): p for p in profiles.values()},
         rules=tuple(row.as_rule() for row in ClassRule.objects.filter(enabled=True)),
         patterns=tuple(row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)),
-        space=space,
         synonyms=Synonyms.of(row.as_group() for row in Synonym.objects.filter(enabled=True)),
         pins=pins_by_query(Pin.objects.filter(enabled=True), pinning_edits()),
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
-        background=similarity_background.read(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
         scopes=read_scopes(in_force),
         has_currency=Document.objects.filter(DATED).exists(),
     )
+    return configuration.in_space(space)
 
 
 def _load_what_comes_next() -> None:

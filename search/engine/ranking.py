@@ -148,7 +148,9 @@ def ranking_of(
     A wide candidate set is first reduced to that of a search under the profile. With `group` each
     document appears once, and near-duplicates are folded.
     """
-    prepared = prepare(candidates, settled.profile, settled.signals, timezone.now())
+    prepared = prepare(
+        candidates, settled.profile, settled.signals, timezone.now(), configuration.cosine_scale
+    )
     ranked = rank_batch(
         Batch.of([prepared]), [settled], configuration, settled.profile, group=group, confident=True
     )

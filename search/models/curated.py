@@ -18,6 +18,7 @@ from search.domain import Pinned
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import MAX_KEY, query_key
 from search.query.synonyms import SynonymGroup, fold_query
+from search.ranking.cosine_scale import MINILM, CosineScale
 
 MAX_TERM_CHARS = 100
 MAX_TERMS = 20
@@ -155,10 +156,11 @@ class Hide(AboutQuestion):
 
 
 class SpaceBackground(models.Model):
-    """The cosines of an embedding space between questions and passages that do not belong together.
+    """The cosines of an embedding space between texts that do not belong together.
 
     `level` and `scale` are those of `search.ranking.confidence.Background`, measured when the
-    library had so many searchable `passages`.
+    library had so many searchable `passages`; `slope` and `offset` those of the model's
+    `search.ranking.cosine_scale.CosineScale`, None if measured before there were any.
     """
 
     space = models.OneToOneField(
@@ -166,6 +168,8 @@ class SpaceBackground(models.Model):
     )
     level = models.FloatField()
     scale = models.FloatField()
+    slope = models.FloatField(null=True)
+    offset = models.FloatField(null=True)
     passages = models.PositiveBigIntegerField()
     measured_at = models.DateTimeField()
 
@@ -174,6 +178,10 @@ class SpaceBackground(models.Model):
 
     def __str__(self) -> str:
         return f"Background of {self.space}"
+
+    @property
+    def cosine_scale(self) -> CosineScale:
+        return MINILM if self.slope is None else CosineScale(self.slope, self.offset or 0.0)
 
 
 def pins_by_query(

@@ -28,6 +28,7 @@ from search.domain import (
     Signal,
     recency,
 )
+from search.ranking.cosine_scale import MINILM, CosineScale
 from search.ranking.fusion import KEYWORD, NORMALISERS, VECTOR, reciprocal_ranks
 from search.ranking.tiers import BEYOND, PLAIN, TITLED, identifiers_lead, tiers_of
 
@@ -42,7 +43,7 @@ class Prepared:
 
     `rows` index the candidates. `raw`, `normalised` and `matches` have a column for each signal:
     `raw` is NaN, `normalised` 0 where the signal has no score; `matches` is true if it matched the
-    candidate.
+    candidate. `cosine_scale` is that of the space, by which its cosines are normalised.
     """
 
     candidates: Candidates
@@ -52,6 +53,7 @@ class Prepared:
     matches: Booleans
     tiers: Integers
     by_meaning: bool
+    cosine_scale: CosineScale
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -111,6 +113,7 @@ def prepare(
     profile: Profile,
     signals: frozenset[Signal],
     now: datetime | None = None,
+    cosine_scale: CosineScale = MINILM,
 ) -> Prepared:
     """The candidates of a search under the profile with these signals, and their normalised.
 
@@ -133,7 +136,8 @@ def prepare(
     normalised = np.zeros(raw.shape)
     for i, signal in enumerate(SIGNALS):
         if signal in signals:
-            normalised[:, i] = normalised_scores(raw[:, i], signal, profile)
+            read = cosine_scale(raw[:, i]) if signal is Signal.VECTOR else raw[:, i]
+            normalised[:, i] = normalised_scores(read, signal, profile)
     scores = np.where(np.isnan(raw), 0.0, raw)
     matches = (normalised > 0) & ((scores > 0) | _SCORES_ALL)
     order = np.lexsort((places, -scores[:, KEYWORD]))
@@ -145,6 +149,7 @@ def prepare(
         matches[order],
         tiers_of(rows[places[order]], leads=identifiers_lead(candidates.query)),
         candidates.by_meaning and Signal.VECTOR in signals,
+        cosine_scale,
     )
 
 
@@ -252,10 +257,10 @@ class Batch:
 
 # The words of a short question, and of one that no longer is.
 SHORT, LONG = 5, 10
-# The margin of the nearest passage, in deviations of the background, up to which cosines do not
-# tell passages apart, and from which they decide.
-CLOSE, DECISIVE = 1.5, 2.5
-# The margin is over the passage at this rank, the last of a first page.
+# The lead of the nearest passage, in cosines on the common scale, up to which they do not tell
+# passages apart, and from which they decide (ADR 113).
+CLOSE, DECISIVE = 0.075, 0.125
+# The lead is over the passage at this rank, the last of a first page.
 LAST = 10
 
 
@@ -263,27 +268,27 @@ LAST = 10
 class MeaningEvidence:
     """The number of a question's words, and how far its nearest passage is ahead.
 
-    The margin is (first - tenth cosine) / `scale`, the deviation of the space's background; 0 if
-    fewer than ten passages have a vector.
+    The lead is the first less the tenth cosine, on the common scale; 0 if fewer than ten passages
+    have a vector.
     """
 
     words: int
-    margin: float
+    lead: float
 
     @classmethod
-    def of(cls, prepared: Prepared, words: int, scale: float) -> Self:
+    def of(cls, prepared: Prepared, words: int) -> Self:
         cosines = prepared.raw[:, VECTOR]
         cosines = cosines[~np.isnan(cosines)]
-        margin = 0.0
-        if len(cosines) >= LAST:
-            margin = float(cosines.max() - np.partition(cosines, -LAST)[-LAST]) / scale
-        return cls(words, margin)
+        if len(cosines) < LAST:
+            return cls(words, 0.0)
+        lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST])
+        return cls(words, lead * prepared.cosine_scale.slope)
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide margin."""
+        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide lead."""
         short = _rising(self.words, LONG, SHORT)
-        return short * _rising(self.margin, CLOSE, DECISIVE)
+        return short * _rising(self.lead, CLOSE, DECISIVE)
 
 
 def _rising(value: float, start: float, end: float) -> float:

@@ -16,7 +16,8 @@ COSINE_DIGITS = 9
 
 
 def likeness(prepared: Prepared, order: Integers) -> Floats | None:
-    """Each column's mean cosine to the best chunks of the first EXAMPLES documents of the order.
+    """Each column's mean cosine to the best chunks of the first EXAMPLES documents of the order, on
+    the common scale.
 
     NaN for a column without an embedding; None where no column has one.
     """
@@ -33,7 +34,7 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
     at = candidates.embedding_rows[prepared.rows]
     rows = at[list(examples.values())]
     centre = (vectors[rows] / lengths[rows, None]).mean(axis=0)
-    cosines = np.round(vectors @ centre / lengths, COSINE_DIGITS)
+    cosines = np.round(prepared.cosine_scale(vectors @ centre / lengths), COSINE_DIGITS)
     return np.where(has_embedding, cosines[at], np.nan)
 
 

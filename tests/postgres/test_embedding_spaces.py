@@ -35,6 +35,7 @@ from ingestion.spaces.vectors import store, texts_of
 from search.engine import configuration, similarity_background
 from search.models import SpaceBackground
 from search.pipeline import search
+from search.ranking.cosine_scale import MINILM, CosineScale
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.fake_openai import FakeOpenAI, status, vector_of
 
@@ -301,14 +302,22 @@ class TestActivating:
         best = [
             float((passages @ vector_of(probe, 8)).max()) for probe in similarity_background.PROBES
         ]
-        measured = similarity_background.read(second)
+        measured, scale = similarity_background.read(second)
         assert measured is not None
         assert measured.level == pytest.approx(float(np.median(best)), abs=2e-3)
-        assert configuration.current().background == similarity_background.read(first) != measured
+        probes = np.stack([vector_of(probe, 8) for probe in similarity_background.PROBES])
+        unrelated = (probes @ probes.T)[~np.eye(len(probes), dtype=bool)]
+        assert scale == CosineScale.of(unrelated) != MINILM
+        now = configuration.current()
+        assert (now.background, now.cosine_scale) == similarity_background.read(first)
+        assert (now.cosine_scale, now.background != measured) == (MINILM, True)
 
         SpaceBackground.objects.update(passages=1)
         assert similarity_background.refresh() == 2  # the library has doubled since
         SpaceBackground.objects.update(measured_at=timezone.now() - timedelta(days=2))
+        assert similarity_background.refresh() == 2
+        SpaceBackground.objects.update(slope=None)  # by a version that measured no scale
+        assert similarity_background.read(second)[1] == MINILM
         assert similarity_background.refresh() == 2
 
     def test_failing_model_keeps_the_similarity_background(
@@ -318,7 +327,7 @@ class TestActivating:
         fill(second)
         server.api_key = "changed"
         assert similarity_background.refresh() == 1
-        assert similarity_background.read(second) is None
+        assert similarity_background.read(second) == (None, MINILM)
 
     def test_every_model_has_a_confidence(
         self, first: EmbeddingSpace, collection: Collection, server: FakeOpenAI, monkeypatch: Any
@@ -332,7 +341,7 @@ class TestActivating:
         recount()
         similarity_background.refresh()
         changes.activate(space, acting_user=None)
-        assert configuration.current().background == similarity_background.read(space) is not None
+        assert configuration.current().background == similarity_background.read(space)[0]
         known, other = (
             search(text, viewer=User(is_superuser=True))
             for text in ("when does the valve of the pump open", "the capital of Mongolia")

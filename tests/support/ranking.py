@@ -29,6 +29,7 @@ from search.engine.find import CandidateBudget, candidates_of
 from search.engine.ranking import hits_of
 from search.engine.read import Question, read_query
 from search.ranking import Batch, Prepared, prepare, score_batch
+from search.ranking.cosine_scale import MINILM, CosineScale
 
 EVERY_SIGNAL = frozenset(Signal)
 # Its identifiers, if candidates hold any, come before every score.
@@ -94,11 +95,13 @@ def made(**knobs: Any) -> Profile:
 
 
 def prepared(
-    candidates: Candidates | Sequence[Candidate], profile: Profile | None = None
+    candidates: Candidates | Sequence[Candidate],
+    profile: Profile | None = None,
+    scale: CosineScale = MINILM,
 ) -> Prepared:
     """The candidates with their strengths under the profile's settings, for every signal."""
     table = candidates if isinstance(candidates, Candidates) else columns(candidates)
-    return prepare(table, profile or made(), EVERY_SIGNAL)
+    return prepare(table, profile or made(), EVERY_SIGNAL, cosine_scale=scale)
 
 
 def rank(
@@ -106,10 +109,11 @@ def rank(
     weights: Weights,
     profile: Profile | None = None,
     query_class: QueryClass = QueryClass.GENERAL,
+    scale: CosineScale = MINILM,
 ) -> tuple[Hit, ...]:
     """The candidates as hits, best first."""
     profile = profile or made()
-    batch = Batch.of([prepared(candidates, profile)])
+    batch = Batch.of([prepared(candidates, profile, scale)])
     return hits_of(score_batch(batch, [weights], [query_class], profile))
 
 

@@ -28,6 +28,7 @@ LAST_RELEASE = 66_210
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 150,  # the record that was asked for, at every door
+    "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
     "0033-layout-of-the-code": 300,  # parts by entry points, also of other projects
     "0075-installation": 90,  # a wheel that serves a site, and its command
     "0113-weights-by-question": 40,  # titles with all words of a short question
@@ -36,6 +37,7 @@ ALLOWED: dict[str, int] = {
     "0126-text-of-office-files": 1_550,  # headers, comments, symbols, tables of sheets, slides
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
+    "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
     "0129-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
 }

@@ -15,6 +15,7 @@ from search.engine.settle import Settled
 from search.presets.default import DEFAULT
 from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
 from search.ranking.confidence import Background
+from search.ranking.cosine_scale import MINILM, CosineScale
 from tests.support.random_pools import configuration
 from tests.support.ranking import columns, prepared
 
@@ -52,7 +53,7 @@ def test_a_long_question_keeps_its_weights(words: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lead", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (2.0, 0.675), (DECISIVE, 0.75), (9.0, 0.75)]
+    ("lead", "meaning"), [(0.0, 0.6), (CLOSE, 0.6), (0.1, 0.675), (DECISIVE, 0.75), (0.9, 0.75)]
 )
 def test_close_cosines_change_no_weights(lead: float, meaning: float) -> None:
     """Halfway between both limits half of the share moves: .6 + .5 * .5 * .3 = .675."""
@@ -62,24 +63,28 @@ def test_close_cosines_change_no_weights(lead: float, meaning: float) -> None:
 @pytest.mark.parametrize(
     ("cosines", "lead"),
     [
-        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 6.0, id="the first over the tenth"),
+        pytest.param([0.8, *[0.6] * 8, 0.2, 0.1], 0.6, id="the first over the tenth"),
         pytest.param([0.5] * 10, 0.0, id="ten alike"),
         pytest.param([0.8] + [0.1] * 8, 0.0, id="fewer than ten have a vector"),
         pytest.param([-0.1] * 10, 0.0, id="nothing is near"),
         pytest.param([], 0.0, id="no vectors"),
     ],
 )
-def test_margin_is_measured_in_deviations_of_the_background(
-    cosines: list[float], lead: float
+@pytest.mark.parametrize("scale", [MINILM, CosineScale(3.0, -2.0)])
+def test_lead_is_measured_on_the_common_scale(
+    cosines: list[float], lead: float, scale: CosineScale
 ) -> None:
-    found = [Candidate(n, n, {Signal.VECTOR: each}) for n, each in enumerate(cosines, start=1)]
+    found = [
+        Candidate(n, n, {Signal.VECTOR: (each - scale.offset) / scale.slope})
+        for n, each in enumerate(cosines, start=1)
+    ]
     found.append(Candidate(99, 99, {Signal.KEYWORD: 3.0}))
-    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))), 1, 0.1)
-    assert evidence.margin == approx(lead)
+    evidence = MeaningEvidence.of(prepared(columns(found, Query("words")), scale=scale), 1)
+    assert evidence.lead == approx(lead)
 
 
-@given(st.integers(0, 30), st.floats(0, 5), st.floats(0, 5))
-def test_larger_margin_never_lowers_the_vector_weight(words: int, one: float, other: float) -> None:
+@given(st.integers(0, 30), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_larger_lead_never_lowers_the_vector_weight(words: int, one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert asked(words, lead=less).weights.vector <= asked(words, lead=more).weights.vector
 
@@ -103,14 +108,13 @@ def test_weights_decided_otherwise_are_unchanged() -> None:
     assert alone.weights == Weights(0, 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("background", "leans"),
-    [(None, False), (Background(0.1, 0.2), True), (Background(0.1, 1), False)],
-)
-def test_margin_needs_a_measured_background(background: Background | None, *, leans: bool) -> None:
-    """.9 over .2 is 3.5 deviations of .2, and less than one of 1."""
-    found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.2}) for n in range(1, 12)]
+def test_lean_is_the_same_whatever_else_the_site_holds() -> None:
+    """The background is that of the whole site; .9 over .8 is halfway on the common scale."""
+    found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.8}) for n in range(1, 12)]
     before = asked(40, lead=0.0)
-    known = replace(configuration(), background=background)
-    weighing = Weighing(before, prepared(columns(found, before.query)), known, by_meaning=True)
-    assert (lean_on_meaning(weighing).settled != before) is leans
+    leant = set()
+    for background in (None, Background(0.1, 0.02), Background(0.1, 1)):
+        known = replace(configuration(), background=background)
+        weighing = Weighing(before, prepared(columns(found, before.query)), known, by_meaning=True)
+        leant.add(lean_on_meaning(weighing).settled.weights)
+    assert {round(each.vector, 9) for each in leant} == {0.675}

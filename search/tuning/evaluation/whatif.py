@@ -257,11 +257,11 @@ class WhatIf:
         key = (kind, places, tuple(each.signals for each in settled))
         if key not in self._sheets:
             sheets = _room(self._prepared, kind, {})
-            now = timezone.now()
+            now, scale = timezone.now(), self._configured.cosine_scale
             for place, each in zip(places, settled, strict=True):
                 if (place, each.signals) not in sheets:
                     pool = self.cases[place].pool
-                    sheets[place, each.signals] = prepare(pool, profile, each.signals, now)
+                    sheets[place, each.signals] = prepare(pool, profile, each.signals, now, scale)
             batch = Batch.of(
                 [sheets[place, each.signals] for place, each in zip(places, settled, strict=True)]
             )

@@ -22,6 +22,8 @@ from ingestion.embedding import minilm as packaged
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.embedding.protocol import Vectors, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
+from search.engine.similarity_background import PROBES, scale_of
+from search.ranking.cosine_scale import MINILM
 
 if TYPE_CHECKING:
     from tests.unit.embedding.conftest import FirstStart
@@ -44,6 +46,11 @@ def test_vectors_have_the_cards_shape_and_length_1(minilm: LocalEmbedder) -> Non
     assert vectors.shape == (len(TEXTS), minilm.card.dimensions) == (7, 384)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_scale_of_its_cosines_is_the_one_of_the_weights(minilm: LocalEmbedder) -> None:
+    questions = np.stack([minilm.embed_query(probe) for probe in PROBES])
+    assert scale_of(questions, minilm.embed_documents(PROBES)) == MINILM
 
 
 def test_empty_list_of_texts_gives_no_rows(minilm: LocalEmbedder) -> None:

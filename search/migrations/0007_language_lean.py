@@ -13,7 +13,7 @@ WHERE classifier = 'rules' AND (
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("search", "0005_shares_of_parts"),
+        ("search", "0006_folded_words"),
     ]
 
     operations = [
