@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ingestion.models.collections import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
-from search.pipeline import Choices
+from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 
 
@@ -21,7 +21,8 @@ class AnswerRequest:
     from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,
     for reading back and feedback; `budget_key` the key of an anonymous asker's budget.
     `parameters` replaces the active answer profile, for example by a draft under test; `choices`
-    decides how the search ranks. If not `is_recorded`, nothing is stored.
+    decides how the search ranks. If not `is_recorded`, nothing is stored. `response` is that of the
+    asker's own search for the question, if a page has just shown it.
     """
 
     question: str
@@ -38,3 +39,4 @@ class AnswerRequest:
     searched_for: str | None = None
     is_extractive: bool = False
     earlier: tuple[str, ...] = ()
+    response: SearchResponse | None = None
