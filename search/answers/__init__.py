@@ -6,8 +6,6 @@ content_words
              words with content, for the check, follow-ups and quotes; pure
 earlier_questions
              how a question gets its subject from the one before it
-suggested_questions
-             what is offered below an answer
 request      a question with all that decides how it is answered
 making       the steps of an answer, their order in each mode, its searches and its text
 context      candidates -> passages under a token budget; pure; context_pieces: of chunks

@@ -47,13 +47,27 @@ MOST_CHARS = 100_000
 def answer_html(answered: Answered, *, prefix: str) -> SafeString:
     """An answer's text as safe HTML, with its citations as links to `#<prefix>-source-<number>`.
 
-    The first reason follows a sentence that its sources do not support. Of several quoted pieces,
-    all but the first are folded.
+    The first reason follows a sentence that its sources do not support. Quoted pieces have the name
+    of their section as a link to it in place of a citation; all but the first are folded.
     """
     parser = _markdown() if len(answered.text) <= MOST_CHARS else _paragraphs()
     nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
-    html = "".join(_dressed(_safe(parser, _signed(answered, nonce)), answered, prefix, nonce))
+    safe = _safe(parser, _signed(answered, nonce))
+    safe = safe if answered.model else _named(safe, answered, nonce)
+    html = "".join(_dressed(safe, answered, prefix, nonce))
     return mark_safe(html if answered.model else _folded(html))  # noqa: S308  # sanitised
+
+
+def _named(html: str, answered: Answered, nonce: str) -> str:
+    """Sanitised HTML of quoted pieces, the heading of each a link to its section."""
+
+    def link(match: re.Match[str]) -> str:
+        passage = answered.context.passage(int(match[2]))
+        name = mark_safe(match[1])  # noqa: S308  # sanitised
+        url = passage_url(passage) if passage else ""
+        return format_html('<h3><a href="{}">{}</a></h3>', url, name)
+
+    return re.sub(rf"<h3>(.*?) ?{_OPEN}{nonce}c(\d+)[.\d]*{_CLOSE}</h3>", link, html)
 
 
 def _folded(html: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ingestion.models.collections import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
-from search.pipeline import Choices
+from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 
 
@@ -22,7 +22,8 @@ class AnswerRequest:
     for reading back and feedback; `budget_key` the key of an anonymous asker's budget.
     `parameters` replaces the active answer profile, for example by a draft under test; `choices`
     decides how the search ranks. If not `is_recorded`, nothing is stored. An answer whose
-    confidence is less than `abstain_below`, or unknown, becomes a refusal.
+    confidence is less than `abstain_below`, or unknown, becomes a refusal. `response` is that of
+    the asker's own search for the question, if a page has just shown it.
     """
 
     question: str
@@ -40,3 +41,4 @@ class AnswerRequest:
     is_extractive: bool = False
     earlier: tuple[str, ...] = ()
     abstain_below: float | None = None
+    response: SearchResponse | None = None

@@ -153,11 +153,6 @@ class AnswerSerializer(serializers.Serializer[Any]):
     withheld = serializers.BooleanField(
         help_text="You may no longer read all of its sources: it is empty."
     )
-    follow_ups = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="With `follow_ups=true`: what to ask next, which a search answers just now.",
-    )
 
 
 class StoredAnswerSerializer(AnswerSerializer):
@@ -300,8 +295,4 @@ class AskParameters(QuestionParameters):
     )
     texts = BooleanField(
         default=True, help_text="Whether each source includes the text of its passage."
-    )
-    follow_ups = BooleanField(
-        default=False,
-        help_text="Add what to ask next, at the cost of up to four searches; not to a stream.",
     )

@@ -38,7 +38,6 @@ from search.answers.domain import Mode
 from search.answers.models import Answer, Thread
 from search.answers.request import AnswerRequest
 from search.answers.streaming import sse
-from search.answers.suggested_questions import suggested_questions
 from search.api.answer_forms import (
     EVENT_STREAM,
     AnswerSerializer,
@@ -150,8 +149,6 @@ class AnswerViewSet(ApiViewSet[Answer]):
         data = answer_data(answered, texts=texts)
         if parameters.validated_data["rectangles"]:
             add_rectangles(data, answered.context, viewer=request.user)
-        if parameters.validated_data["follow_ups"]:
-            data["follow_ups"] = list(suggested_questions(answered, question))
         place = location(request, "answer-detail", data["id"])["Location"]
         return Response(data, headers={"Content-Location": place} if question.is_recorded else None)
 

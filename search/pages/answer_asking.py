@@ -31,7 +31,6 @@ from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
 from search.pages.library import FlagField
 from search.pages.search_form import QueryField, SearchForm
-from search.pipeline import Choices, SearchResponse
 
 # The same question of an asker within this time gets the answer that a model has written: reloads
 # and returns from a document cost nothing. A guess.
@@ -60,7 +59,7 @@ class AskForm(SearchForm):
     """A question: a search with a mode and, for signed-in askers, a thread.
 
     `follows` is the answer that the question follows, `searched_for` the reader's own wording for
-    the search. `quotes`: an answer without a model; `again`: not an earlier answer.
+    the search. `again`: not an earlier answer.
     """
 
     def __init__(self, request: HttpRequest) -> None:
@@ -77,7 +76,6 @@ class AskForm(SearchForm):
             "thread": forms.UUIDField(required=False),
             "follows": forms.UUIDField(required=False),
             "searched_for": QueryField(required=False),
-            "quotes": FlagField(),
             "again": FlagField(),
         }
 
@@ -85,19 +83,6 @@ class AskForm(SearchForm):
     def mode(self) -> Mode | None:
         value = self.cleaned_data["mode"]
         return Mode(value) if value else None
-
-
-def answers_itself(request: HttpRequest, response: SearchResponse) -> bool:
-    """Whether the page requests the answer to this search without a click.
-
-    Not for searches that a link on another site began: it must not spend this site's budget.
-    """
-    may_write = settings.ANSWERS_GENERATED and settings.ANSWERS_AUTOMATIC != "quotes"
-    return bool(
-        settings.ANSWERS_AUTOMATIC != "no"
-        and _is_opened_here(request, may_write=may_write)
-        and deserves_answer(response.query)
-    )
 
 
 def is_own_request(request: HttpRequest) -> bool:
@@ -132,9 +117,11 @@ def _is_opened_here(request: HttpRequest, *, may_write: bool) -> bool:
     return _is_here(sender, request) if sender else not may_write
 
 
-def may_start(request: HttpRequest) -> bool:
-    """Whether opening an address may start an answer: a person did it, not a robot or prefetch."""
-    may_write = settings.ANSWERS_GENERATED and not request.GET.get("quotes")
+def may_start(request: HttpRequest, *, may_write: bool) -> bool:
+    """Whether opening an address may start an answer: a person did it, not a robot or prefetch.
+
+    Nor a link on another site, which must not spend this site's budget.
+    """
     headers = request.headers
     purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
     return (
@@ -164,7 +151,6 @@ def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
     The first follow-up of a signed-in user starts a thread, with the answer that it follows.
     """
     viewer = cast("Viewer", request.user)
-    cleaned = form.cleaned_data
     return AnswerRequest(
         question=form.query,
         viewer=viewer,
@@ -172,13 +158,10 @@ def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
         budget_key=budget_key(request),
         mode=form.mode,
         filters=form.filters,
-        choices=Choices(
-            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
-        ),
-        thread=_thread(viewer, cleaned),
+        choices=form.choices,
+        thread=_thread(viewer, form.cleaned_data),
         is_recorded=is_recorded(request),
-        searched_for=cleaned["searched_for"] or None,
-        is_extractive=bool(cleaned["quotes"]),
+        searched_for=form.cleaned_data["searched_for"] or None,
     )
 
 
@@ -215,7 +198,7 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
         or form.carried
     ):
         return None
-    if answer_request.is_extractive or not settings.ANSWERS_GENERATED:
+    if not settings.ANSWERS_GENERATED:
         return None
     own = Answer.objects.answers_of(answer_request.viewer, answer_request.visitor)
     active = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE)

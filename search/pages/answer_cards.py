@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -19,10 +20,8 @@ from search.answers.as_json import passage_url
 from search.answers.domain import MODEL_FAILED, Answered, Mode, Passage, State, Step, Verdict
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.rendering import answer_html, linked_markdown, passage_html
-from search.answers.request import AnswerRequest
-from search.answers.suggested_questions import suggested_questions
 
-NEAREST = 3  # passages below a refusal
+_HEADING = re.compile("<h3>.*?</h3>")
 
 MODES = {Mode.INSTANT: _("Instant"), Mode.AUTO: _("Auto"), Mode.THINKING: _("Thinking")}
 ENDS = {
@@ -83,13 +82,17 @@ class AnswerCard:
     carried: tuple[tuple[str, Any], ...] = ()
 
     @property
+    def piece(self) -> SafeString:
+        """A quote without the name of its section, for the result of that section."""
+        return mark_safe(_HEADING.sub("", self.html, count=1))  # noqa: S308  # as safe as `html`
+
+    @property
     def cited(self) -> list[SourceCard]:
         return [each for each in self.sources if each.is_cited]
 
     @property
     def others(self) -> list[SourceCard]:
-        others = [each for each in self.sources if not each.is_cited]
-        return others[:NEAREST] if self.is_refused else others
+        return [each for each in self.sources if not each.is_cited]
 
     @property
     def is_refused(self) -> bool:
@@ -209,12 +212,6 @@ def prefix_of(answer_id: str) -> str:
 def answer_fragment(card: AnswerCard, request: HttpRequest) -> str:
     """The HTML of one answer."""
     return render_to_string("search/answers/answer.html", context_of(card), request)
-
-
-def follow_ups_fragment(card: AnswerCard, question: AnswerRequest, request: HttpRequest) -> str:
-    """The HTML of suggested next questions; empty if there are none."""
-    context = {"card": card, "follow_ups": suggested_questions(card.answered, question)}
-    return render_to_string("search/answers/follow_ups.html", context, request).strip()
 
 
 def context_of(card: AnswerCard | WithheldCard) -> dict[str, Any]:

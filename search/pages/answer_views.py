@@ -9,6 +9,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -32,7 +33,6 @@ from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.answers.suggested_questions import suggested_questions
 from search.errors import Busy, NoActiveProfile
 from search.pages.answer_asking import (
     AskForm,
@@ -42,11 +42,9 @@ from search.pages.answer_asking import (
     same_answer,
 )
 from search.pages.answer_cards import (
-    AnswerCard,
     answer_card,
     answer_fragment,
     context_of,
-    follow_ups_fragment,
     step_label,
     stored_card,
 )
@@ -88,7 +86,8 @@ def whole(request: HttpRequest) -> HttpResponse:
     """A page with the whole answer: what the stream gives, for browsers without scripts."""
     form = AskForm(request)
     context: dict[str, Any] = {"form": form}
-    may_answer = request.method == "POST" or may_start(request)
+    may_write = settings.ANSWERS_GENERATED
+    may_answer = request.method == "POST" or may_start(request, may_write=may_write)
     if not form.is_valid() or not form.query or not may_answer:
         context["problems"] = form.problems
         return render(
@@ -116,13 +115,8 @@ def whole(request: HttpRequest) -> HttpResponse:
 @require_safe
 def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
     """One answer, for its asker and the readers of its thread; withheld if a source is hidden."""
-    row = _own(request, answer_id)
-    card = stored_card(row, request)
-    context = context_of(card)
-    if isinstance(card, AnswerCard) and card.is_own and not row.filters:
-        question = AnswerRequest(row.searched_for, viewer=cast("Viewer", request.user))
-        context["follow_ups"] = suggested_questions(card.answered, question)
-    return render(request, "search/answers/page.html", context)
+    card = stored_card(_own(request, answer_id), request)
+    return render(request, "search/answers/page.html", context_of(card))
 
 
 class FeedbackForm(forms.Form):
@@ -211,10 +205,6 @@ async def _frames(
     card = await in_thread(make)
     html = await in_thread(lambda: answer_fragment(card, request))
     yield frame("done", {"id": ended.id, "thread": ended.thread or None, "html": html})
-    # After the answer: it takes searches.
-    html = await in_thread(lambda: follow_ups_fragment(card, answer_request, request))
-    if html:
-        yield frame("follow_ups", {"html": html})
 
 
 def _failed(error: Exception) -> str:

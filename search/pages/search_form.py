@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option, type_label
 from search.pages.library import BY_DATE, NEWEST, SORTS, FlagField, PageField, SortField
+from search.pipeline import Choices
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text, without_filters
 from search.retrieval import Filters
@@ -142,6 +143,7 @@ class SearchForm(forms.Form):
             "sort": SortField(required=False),
             "exact": FlagField(),
             "insist": FlagField(),
+            "ask": FlagField(),  # of the button that asks for an answer; in no address
             "page": PageField(required=False),
         }
 
@@ -176,6 +178,14 @@ class SearchForm(forms.Form):
             metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
             facets=facets_of_parts.chosen(cleaned.__getitem__),
             current=bool(cleaned["current"]),
+        )
+
+    @property
+    def choices(self) -> Choices:
+        """How a valid form wants to be searched."""
+        cleaned = self.cleaned_data
+        return Choices(
+            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
         )
 
     @property

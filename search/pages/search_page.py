@@ -31,9 +31,9 @@ from search.analytics.models import SearchEvent
 from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import examples_for
+from search.answers.models import AnswerFeedback
 from search.domain import QueryFilters
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
-from search.pages.answer_asking import answers_itself
 from search.pages.facets import (
     Facets,
     chosen_of_parts,
@@ -43,9 +43,10 @@ from search.pages.facets import (
     with_others,
 )
 from search.pages.library import listing, page_links
+from search.pages.page_answer import page_answer
 from search.pages.saved_searches import then_remember
 from search.pages.search_form import SearchForm
-from search.pipeline import Choices, SearchResponse
+from search.pipeline import SearchResponse
 from search.presentation.notices import left_out, unavailable
 from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
@@ -123,18 +124,15 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
 
 
 def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
-    cleaned = form.cleaned_data
     if form.query:
         tokens.spend(request.user, tokens.SEARCHES)
     return pipeline.search(
         form.query,
         viewer=request.user,
         filters=form.filters,
-        choices=Choices(
-            profile=cleaned["profile"], exact=bool(cleaned["exact"]), insist=bool(cleaned["insist"])
-        ),
+        choices=form.choices,
         group=form.groups,
-        page=cleaned["page"],
+        page=form.cleaned_data["page"],
         # An experiment compares rankings, which another order hides.
         visitor="" if form.newest_first else recorded_visitor(request),
         newest_first=form.newest_first,
@@ -184,13 +182,13 @@ def _about(
         ],
         "suggestion": form.address(q=response.suggestion, exact=None),
         "links": page_links(response, form.address),
-        # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
-        "answers_itself": answers_itself(request, response) and not response.fits_nothing,
+        "answer": page_answer(request, form, response),
         "unfinished": unread.visible_to(request.user),
         "problems_of_filters": SearchForm(typed, whole).problems if typed else (),
         "starred": starred_among(request.user, [one.document_id for one in response.results]),
         "may_translate": bool(response.language_gap) and settings.ANSWERS_GENERATED,
-        "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
+        "writes": settings.ANSWERS_GENERATED,
+        "reasons": AnswerFeedback.Reason.choices,
     }
 
 

@@ -179,73 +179,6 @@
     say(text);
   };
 
-  // A folded answer ends at the end of a sentence, an item or a line of code: what would be cut is
-  // hidden instead.
-  const fold = (article) => {
-    const place = article.querySelector(".answer-text");
-    if (place.scrollHeight <= place.clientHeight + 1) {
-      if (place.clientHeight) article.classList.remove("folded");
-      return;
-    }
-    const limit = place.getBoundingClientRect().top + place.clientHeight;
-    showMarked(place, limit);
-    const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
-    const range = document.createRange();
-    let last = null;
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      if (node.parentElement.closest(".rest")) continue;
-      const ends = node.parentElement.closest("pre") ? /\n|$/g : /[.!?:。！？](?=\s|$)|[。！？]|$/g;
-      for (const match of node.data.matchAll(ends)) {
-        const end = match.index + match[0].length;
-        const isLast = !node.parentElement.matches("strong, em, code, a") || node.parentElement === node.parentElement.closest("td")?.lastChild;
-        const isEnd = match[0] || !node.nextSibling && isLast;
-        if (!end || !isEnd || !node.data.slice(0, end).trim() || isMidRow(node)) continue;
-        range.setStart(node, end - 1);
-        range.setEnd(node, end);
-        if (range.getBoundingClientRect().bottom > limit) {
-          if (last) hideAfter(place, ...last);
-          return;
-        }
-        if (!node.parentElement.closest("h3")) last = [node, end];
-      }
-    }
-  };
-
-  // A table is cut after a row, and not between its head and the first one.
-  const isMidRow = (node) => {
-    const cell = node.parentElement.closest("th, td");
-    return cell && (cell.tagName === "TH" || cell.nextElementSibling);
-  };
-
-  // What answers is shown: of a quoted piece the blocks and rows before it make room if they must.
-  const showMarked = (place, limit) => {
-    // Not below a short answer.
-    const mark = place.querySelector(":scope > .piece:first-child :is(p, li, td) > strong");
-    if (!mark || mark.getBoundingClientRect().bottom <= limit) return;
-    for (let at = mark; at !== place && !at.matches(".piece"); at = at.parentElement) {
-      for (let each = at.previousElementSibling; each; each = each.previousElementSibling) {
-        if (each.matches("p, ul, ol, pre, table, tr")) each.classList.add("rest");
-      }
-    }
-  };
-
-  const hideAfter = (place, node, end) => {
-    let at = end < node.data.length ? node.splitText(end) : node.nextSibling;
-    for (let parent = node.parentElement; ; parent = parent.parentElement) {
-      for (; at; at = at.nextSibling) {
-        if (at.nodeType === Node.TEXT_NODE) {
-          const rest = document.createElement("span");
-          at.replaceWith(rest);
-          rest.append(at);
-          at = rest;
-        }
-        at.classList?.add("rest");
-      }
-      if (parent === place) return;
-      at = parent.nextSibling;
-    }
-  };
-
   const finish = (article, data) => {
     const isHeld = article.contains(document.activeElement);
     const holder = document.createElement("template");
@@ -257,7 +190,6 @@
     ready.classList.toggle("folded", article.classList.contains("folded"));
     article.replaceWith(ready);
     dress(ready);
-    if (ready.classList.contains("folded")) fold(ready);
     if (isHeld) ready.focus({ preventScroll: true });
     say(words.ready);
     return ready;
@@ -292,16 +224,13 @@
           append(data.text);
         } else if (name === "done") {
           ready = finish(article, data);
-        } else if (name === "follow_ups") {
-          ready?.insertAdjacentHTML("beforeend", data.html);
         } else if (name === "error") {
-          if (!ready) end(article, data.message, true);
+          end(article, data.message, true);
           return;
         }
       }
       if (!ready) end(article, words.failed, true);
     } catch (error) {
-      if (ready) return; // without what to ask next
       if (error.name === "AbortError") {
         if (article.isConnected) end(article, words.stopped, false);
       } else end(article, words.unreachable, true);
@@ -318,8 +247,8 @@
     const named = isAfter || Boolean(old?.querySelector("input[name=thread]"));
     const article = begin(body.get("q"), named);
     article.form = form.cloneNode(true);
-    // Above results a phone shows eight lines of it; the style sheet says on which screens.
-    article.classList.toggle("folded", Boolean(form.closest("#found")) && !old);
+    // Above results it has one height from its beginning on, so that they stay where they are.
+    article.classList.toggle("folded", Boolean(form.closest("#found")) && !submitter);
     if (isAfter && old) {
       old.after(article);
       for (const each of old.querySelectorAll("form[data-ask=after]")) each.remove();
@@ -340,7 +269,8 @@
     ask(form, event.submitter);
   });
 
-  // An answer is asked for once a search was submitted, never while its words are being typed.
+  // A question is answered once it was submitted, never while its words are being typed: the server
+  // quotes, a model is asked from here.
   const search = document.getElementById("search");
   const formQuery = () => new URLSearchParams(new FormData(search)).toString();
   let submitted = search && formQuery(); // null once something else was searched for
@@ -356,6 +286,9 @@
     // Of the words that were typed just before Enter: the same search once more.
     if (formQuery() === submitted) event.preventDefault();
     else submitted = null;
+  });
+  document.body.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (detail.elt === search && detail.triggeringEvent?.type === "submit") detail.headers["X-Submitted"] = "1";
   });
   document.body.addEventListener("htmx:afterSettle", () => {
     for (const [article, controller] of running) if (!article.isConnected) controller.abort();

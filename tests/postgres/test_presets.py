@@ -128,7 +128,7 @@ class TestInstalling:
             ClassWeights.objects.create(profile=own, query_class=query_class, **changed.as_dict())
         SearchProfile.objects.update(language_lean=False)
         with connection.cursor() as cursor:
-            cursor.execute(import_module("search.migrations.0006_language_lean").KEEP_THE_LEAN)
+            cursor.execute(import_module("search.migrations.0007_language_lean").KEEP_THE_LEAN)
         # No preset of ours has classes that differ, and the seeds' have other classifiers.
         leaning = SearchProfile.objects.filter(language_lean=True)
         assert [row.name for row in leaning] == ["own"]

@@ -19,11 +19,14 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from search.answers.models import Answer, AnswerFeedback, AnswerProfile, Thread
+from tests.support.factories import make_document
 from tests.support.fake_chat import FakeChat, status
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("library", "clean_cache")]
 
 QUESTION = "How long is a connection timeout?"
+QUOTE = 'class="answer quoting"'
+BUTTON = 'form="search" name="ask" value="1" class="quiet">Answer this</button>'
 
 
 def ask(client: Client, question: str = QUESTION, **fields: Any) -> str:
@@ -40,12 +43,12 @@ def events(response: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def stream(client: Client, question: str = QUESTION, **fields: Any) -> dict[str, Any]:
-    """The event `done` of an answer's stream, which only `follow_ups` may follow."""
+    """The last event of an answer's stream, `done`."""
     response = client.post("/answers/stream/", {"q": question, **fields})
     assert response.status_code == 200, response.content
-    done, *others = [(n, data) for n, data in events(response) if n in ("done", "follow_ups")]
-    assert [done[0], *(name for name, _ in others)] in (["done"], ["done", "follow_ups"])
-    return done[1] | {"next": others[0][1]["html"] if others else ""}
+    name, done = events(response)[-1]
+    assert name == "done"
+    return done
 
 
 def hide(library: SimpleNamespace) -> None:
@@ -74,22 +77,98 @@ def test_questions_are_answered_and_lookups_get_a_button(
     client: Client, question: str, headers: dict[str, str], is_automatic: bool
 ) -> None:
     html = client.get("/", {"q": question}, headers=headers).content.decode()
-    form = html[html.index('<form class="to-answer"') :].split("</form>")[0]
-    assert ("data-auto" in form) is is_automatic
-    assert "Answer this</button>" in form
-    assert html.index('class="to-answer"') < html.index('class="results"')
-    assert Answer.objects.count() == 0
+    assert (QUOTE in html) is is_automatic
+    assert (BUTTON in html) is not is_automatic
+    assert Answer.objects.count() == is_automatic
 
 
-def test_answer_box_carries_the_filters_and_waits_for_a_click_if_set(
-    client: Client, settings: Any
+def test_the_button_brings_the_piece_of_a_lookup(client: Client, settings: Any) -> None:
+    settings.ANSWERS_AUTOMATIC = "no"
+    for question in ("connection pool", QUESTION):
+        assert BUTTON in client.get("/", {"q": question}).content.decode()
+        html = client.get("/", {"q": question, "ask": "1"}).content.decode()
+        assert QUOTE in html
+        assert "ask=1" not in html  # neither the next page nor a filter asks again
+
+
+def test_a_question_is_answered_once_it_is_submitted(client: Client) -> None:
+    """Not while its words are typed."""
+    typed = {"HX-Request": "true"}
+    assert BUTTON in client.get("/", {"q": QUESTION}, headers=typed).content.decode()
+    submitted = {**typed, "X-Submitted": "1"}
+    assert QUOTE in client.get("/", {"q": QUESTION}, headers=submitted).content.decode()
+    assert Answer.objects.count() == 1
+
+
+def test_the_piece_stands_in_the_first_result_of_its_section(client: Client) -> None:
+    """Issue 40: once, under the result's own heading, with one row."""
+    html = client.get("/", {"q": QUESTION}).content.decode()
+    first = html[html.index('class="results"') :].split("</li>\n")[0]
+    assert html.count(QUOTE) == first.count(QUOTE) == 1
+    assert html.count("Helpful?") == first.count("Helpful?") == 1
+    assert "five seconds" in first.split('class="answer-text"')[1].split("</div>")[0]
+    assert "<h3>" not in first  # the result's heading names the section
+    assert 'class="snippet"' not in first
+    assert 'class="thumbs"' not in first
+
+
+def test_a_piece_of_another_section_stands_above_the_results(
+    client: Client, library: SimpleNamespace
 ) -> None:
-    html = client.get("/", {"q": QUESTION, "collection": "handbook"}).content.decode()
+    """Its section's name is a link to it. By date another document's result may come first."""
+    newer = "# Minutes\n\n## Agenda\n\n- Connection\n- Timeout\n- Connection timeout\n"
+    make_document(library.connections.collection, newer, file_name="minutes.md")
+    html = client.get("/", {"q": QUESTION, "sort": "date"}).content.decode()
+    above, results = html.split('class="results"')
+    assert QUOTE in above
+    assert QUOTE not in results
+    assert re.search(r'<h3><a href="/documents/[0-9a-f-]{36}/\?chunk=\d+#chunk-\d+">', above)
+    assert 'class="sources"' not in above
+
+
+def test_the_page_searches_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The piece is chosen from the results that the page shows."""
+
+    def fails(text: str, **choices: Any) -> None:
+        pytest.fail(f"{text} is searched for once more.")
+
+    monkeypatch.setattr("search.answers.making.searching.pipeline", SimpleNamespace(search=fails))
+    assert QUOTE in client.get("/", {"q": QUESTION}).content.decode()
+
+
+def test_a_page_has_its_results_without_an_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "answers_anonymous", "1/min")
+    assert QUOTE in client.get("/", {"q": QUESTION}).content.decode()
+    html = client.get("/", {"q": QUESTION}).content.decode()
+    assert QUOTE not in html
+    assert 'class="results"' in html
+
+
+def test_nothing_is_offered_where_nothing_seems_to_fit(client: Client) -> None:
+    html = client.get("/", {"q": "Where do zorblaxes hibernate?"}).content.decode()
+    assert "Probably nothing here" in html
+    assert "Answer this" not in html
+    assert QUOTE not in html
+
+
+def test_readers_see_no_confidence_and_staff_how_it_was_made(
+    client: Client, administrator: User
+) -> None:
+    html = client.get("/", {"q": QUESTION}).content.decode()
+    assert re.search(r'class="label">(Answer|Closest passage)</p>', html)
+    for gone in ("Confidence", "How this was made", "Copy as Markdown", "Ask next", "Mode"):
+        assert gone not in html
+    client.force_login(administrator)
+    assert re.search(r"Confidence \d+%", client.get("/", {"q": QUESTION}).content.decode())
+
+
+def test_answer_box_carries_the_filters(client: Client, settings: Any) -> None:
+    settings.ANSWERS_GENERATED = True
+    html = client.get("/", {"q": "D40", "collection": "handbook"}).content.decode()
     form = html[html.index('<form class="to-answer"') :].split("</form>")[0]
     assert '<input type="hidden" name="collection" value="handbook">' in form
-
-    settings.ANSWERS_AUTOMATIC = "no"
-    assert "data-auto" not in client.get("/", {"q": QUESTION}).content.decode()
 
 
 def test_answer_box_is_missing_without_results_and_on_further_pages(client: Client) -> None:
@@ -98,7 +177,9 @@ def test_answer_box_is_missing_without_results_and_on_further_pages(client: Clie
         {"q": QUESTION, "type": "text/csv"},
         {"q": "barometer", "page": "2", "group": "no"},
     ):
-        assert 'class="to-answer"' not in client.get("/", asked).content.decode()
+        html = client.get("/", asked).content.decode()
+        assert 'class="to-answer"' not in html
+        assert QUOTE not in html
 
 
 # --- the whole answer --------------------------------------------------------------------------
@@ -108,12 +189,15 @@ def test_without_scripts_the_page_has_the_whole_answer(client: Client) -> None:
     """S5-19, S5-25."""
     html = ask(client)
     assert "five seconds" in html
-    assert re.search(r'<a class="cite" href="#answer-\w{8}-source-(\d)"', html)
-    assert '<mark class="quoted"' in html
-    assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+#chunk-\d+"', html)
-    target = re.search(r'href="#(answer-\w{8}-source-\d)"', html)
+    assert re.search(r'<h3><a href="/documents/[0-9a-f-]{36}/\?chunk=\d+#chunk-\d+"', html)
+
+
+def test_without_scripts_a_citation_leads_to_its_source(client: Client, chat: FakeChat) -> None:
+    html = ask(client, mode="instant")
+    target = re.search(r'<a class="cite" href="#(answer-\w{8}-source-\d)"', html)
     assert target
     assert f'id="{target[1]}"' in html
+    assert '<mark class="quoted"' in html
 
 
 @pytest.fixture
@@ -144,11 +228,10 @@ def test_a_reload_asks_the_model_once(client: Client, chat: FakeChat) -> None:
 
 def test_page_quotes_at_once_and_generates_on_request(client: Client, chat: FakeChat) -> None:
     html = client.get("/", {"q": QUESTION}).content.decode()
-    assert '<input type="hidden" name="quotes" value="1">' in html
-    done = stream(client, quotes="1")
-    assert "quoted from the documents" in done["html"]
-    assert "Write an answer</button>" in done["html"]
+    assert QUOTE in html
+    assert "Write an answer</button>" in html.split('class="results"')[0]
     assert chat.requests == []
+    assert "written by fake-chat" in stream(client)["html"]
 
 
 def test_a_model_that_is_away_is_named(client: Client, chat: FakeChat) -> None:
@@ -197,6 +280,7 @@ def test_links_prefetches_and_robots_generate_no_answer(
 ) -> None:
     html = client.get("/answers/", {"q": QUESTION}, headers=headers).content.decode()
     assert "Answer this</button>" in html
+    assert QUOTE not in client.get("/", {"q": QUESTION}, headers=headers).content.decode()
     client.head("/answers/", {"q": QUESTION})
     assert Answer.objects.count() == 0
 
@@ -259,7 +343,7 @@ def test_a_signed_in_user_needs_a_token(reader: User, address: str) -> None:
     assert client.post(address, {"q": QUESTION}).status_code == 403
     html = client.get("/", {"q": QUESTION}).content.decode()
     token = re.search(
-        r'class="to-answer".*?name="csrfmiddlewaretoken" value="(\w+)"', html, re.DOTALL
+        r'class="opinion".*?name="csrfmiddlewaretoken" value="(\w+)"', html, re.DOTALL
     )
     assert token
     response = client.post(address, {"q": QUESTION, "csrfmiddlewaretoken": token[1]})
@@ -300,20 +384,19 @@ def test_too_many_questions_are_throttled(client: Client, monkeypatch: pytest.Mo
     assert client.post("/answers/", {"q": QUESTION}).status_code == 429
 
 
-def test_a_refusal_shows_the_nearest_passages(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_is_one_line(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from search.answers import answering
     from search.answers.domain import AnswerParameters
 
     monkeypatch.setattr(
         answering, "active_parameters", lambda: AnswerParameters(refuse_below=1.0, refusal="No.")
     )
-    html = ask(client)
-    assert 'class="answer refused' in html
-    assert "No answer" in html
-    assert "The nearest passages are below." in html
-    assert "Open in the document" in html
+    for html in (ask(client), client.get("/", {"q": QUESTION}).content.decode()):
+        answer = html.split('<article class="answer refused', 1)[1].split("</article>")[0]
+        assert "No answer" in answer
+        assert "<p>No.</p>" in answer
+        for gone in ("Open in the document", "nearest", "Helpful?", "<details", "<button type"):
+            assert gone not in answer.replace('<button type="button" class="quiet unfold"', "")
 
 
 # --- who may read it ---------------------------------------------------------------------------
@@ -397,7 +480,7 @@ def test_the_stream_ends_with_the_html_of_the_page(client: Client) -> None:
     assert response.headers["X-Accel-Buffering"] == "no"
     seen = events(response)
     names = [name for name, _ in seen]
-    assert names[-2:] == ["done", "follow_ups"]
+    assert names[-1] == "done"
     assert {"step", "sources", "token"} <= set(names)
     # The passages come once, with the page's HTML.
     assert all(
@@ -406,23 +489,9 @@ def test_the_stream_ends_with_the_html_of_the_page(client: Client) -> None:
         if name == "sources"
         for source in data["sources"]
     )
-    html = seen[-2][1]["html"]
+    html = seen[-1][1]["html"]
     assert '<article class="answer' in html
     assert "five seconds" in html
-
-
-def test_suggested_questions_are_below_the_answer(client: Client, reader: User) -> None:
-    """By whoever asks, in a conversation of who has signed in; also on the page of the answer."""
-    client.force_login(reader)
-    done = stream(client, collection="handbook")
-    pattern = r'<button name="q" value="([^"]+)" class="quiet"'
-    suggested = re.findall(pattern, done["next"])
-    assert "Connection pool (Database connections)" in suggested
-    assert f'name="follows" value="{done["id"]}"' in done["next"]
-    assert 'name="collection" value="handbook"' in done["next"]
-    assert not re.findall(pattern, client.get(f"/answers/{done['id']}/").content.decode())
-    answer = stream(client)["id"]  # without filters, which are not asked again there
-    assert suggested[0] in re.findall(pattern, client.get(f"/answers/{answer}/").content.decode())
 
 
 # --- feedback ----------------------------------------------------------------------------------

@@ -50,11 +50,6 @@ def ask(client: APIClient, question: str = QUESTION, **fields: Any) -> dict[str,
     return answer
 
 
-def test_suggested_questions_are_returned_on_request(client: APIClient) -> None:
-    assert "follow_ups" not in ask(client)
-    assert "Connection pool (Database connections)" in ask(client, follow_ups=True)["follow_ups"]
-
-
 def events(response: Any) -> list[tuple[str, Any]]:
     assert response["Content-Type"] == "text/event-stream"
     text = b"".join(response.streaming_content).decode()

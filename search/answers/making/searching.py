@@ -170,6 +170,8 @@ def _short(text: str) -> str:
 
 def _response(text: str, request: AnswerRequest, *, own: bool) -> SearchResponse | None:
     """The response to one search; None for a model's search that is no valid query."""
+    if own and request.response is not None:
+        return request.response
     try:
         return pipeline.search(
             text,

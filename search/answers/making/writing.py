@@ -217,8 +217,6 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
     work.now = now = quoted(now, quotes, extraction.short if is_settled else "")
     if now.text and sure >= work.parameters.refuse_below**1.9:
         work.now = replace(now, state=State.DONE)
-        if not work.now.is_sure:
-            work.note(gettext("The best matching passage. It may not answer the question."))
     else:
         refusal = work.parameters.refusal
         work.now = replace(now, state=State.REFUSED, text=refusal, sentences=())

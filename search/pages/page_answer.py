@@ -1,0 +1,95 @@
+"""The answer that comes with a page of results: a piece of text, from the page's own search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from common import UserError
+from common.api.access import seconds_to_wait
+from search.analytics.pseudonyms import is_recorded, visitor_of
+from search.answers import answering
+from search.answers.domain import Answered, Mode, State
+from search.answers.request import AnswerRequest
+from search.pages.answer_asking import deserves_answer, may_start
+from search.pages.answer_cards import AnswerCard, answer_card
+from search.pages.search_form import SearchForm
+from search.pipeline import SearchResponse
+from search.presentation.results import Result
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """What a page of results answers by itself.
+
+    `card`: the quoted answer, None without one. `result`: the first result if the piece is of its
+    section, and stands there in place of its excerpt. `asks_model`: the page requests a model's
+    answer without a click. `offers`: it has a button that asks for one.
+    """
+
+    card: AnswerCard | None = None
+    result: Result | None = None
+    asks_model: bool = False
+    offers: bool = False
+
+
+def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse) -> PageAnswer:
+    """The answer of a page with results: none on further pages, and where nothing seems to fit.
+
+    Questions are answered once they are submitted, never while their words are typed; other
+    searches where the reader asks for it. Links on other sites spend no budget of a model.
+    """
+    translates = bool(response.language_gap) and settings.ANSWERS_GENERATED
+    if response.page > 1 or not response.results or (response.fits_nothing and not translates):
+        return PageAnswer()
+    by_model = settings.ANSWERS_GENERATED and settings.ANSWERS_AUTOMATIC != "quotes"
+    is_automatic = settings.ANSWERS_AUTOMATIC != "no" and deserves_answer(response.query)
+    is_wanted = is_automatic or form.cleaned_data["ask"]
+    if response.fits_nothing or not is_wanted or not may_start(request, may_write=by_model):
+        return PageAnswer(offers=True)
+    if by_model:
+        return PageAnswer(asks_model=is_automatic, offers=True)
+    is_typed = request.htmx and "X-Submitted" not in request.headers  # type: ignore[attr-defined]
+    answered = None if is_typed else _quoted(request, form, response)
+    if answered is None:
+        return PageAnswer(offers=True)
+    card = answer_card(answered, request, is_stored=is_recorded(request), carried=form.carried)
+    first = response.results[0]
+    return PageAnswer(card, first if _is_of(first, answered) else None)
+
+
+def _quoted(request: HttpRequest, form: SearchForm, response: SearchResponse) -> Answered | None:
+    """The quoted answer without what the page says by itself; None if it cannot be had now."""
+    if seconds_to_wait(request):
+        return None
+    viewer: Any = request.user
+    question = AnswerRequest(
+        form.query,
+        viewer=viewer,
+        visitor=visitor_of(request).key,
+        mode=Mode.INSTANT,
+        filters=form.filters,
+        choices=form.choices,
+        is_recorded=is_recorded(request),
+        is_extractive=True,
+        response=response,
+    )
+    try:
+        answered = answering.answer(question)
+    except UserError:
+        return None
+    said = answered.notes if answered.state is State.REFUSED else response.sentences
+    notes = tuple(each for each in answered.notes if each not in said)
+    return replace(answered, notes=notes, degraded=())
+
+
+def _is_of(result: Result, answered: Answered) -> bool:
+    """Whether the first quoted piece is of the section that the result shows."""
+    if answered.state is not State.DONE or not answered.cited:
+        return False
+    passage = answered.cited_passages[0]
+    path = result.section.path if result.section else result.heading_path
+    return passage.document_id == result.document_id and passage.heading_path == tuple(path)
