@@ -57,14 +57,17 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
             yield event
         return
     await work.begin()
-    draft = Draft(work.now.context, work.parameters.refusal)
+    draft = Draft(work.now.context, work.parameters.refusal, work.now.searched_for)
     began, before = time.perf_counter(), work.usage()
     try:
         async with aclosing(_pieces(work.model, work.now, work.parameters)) as pieces:
             async for piece in pieces:
                 for event in _with_draft(work, draft, await _checked(draft, piece)):
                     yield event
-        for event in _with_draft(work, draft, await off_loop(draft.close, len(draft.text))):
+                if draft.is_repeating:
+                    draft.end_repetition()
+                    break
+        for event in await _closed(work, draft):
             yield event
         if not draft.has_words:
             raise ModelUnavailable("empty", gettext("The language model gave no answer."))
@@ -82,6 +85,13 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
             yield event
     for event in work.new_steps():
         yield event
+
+
+async def _closed(work: AnswerDraft, draft: Draft) -> list[Event]:
+    """The events at the end of a draft; the whole text again if it got citations."""
+    events = _with_draft(work, draft, await off_loop(draft.close, len(draft.text)))
+    again = [Sources(work.now.context), *replay(work.now)] if draft.has_new_markers else []
+    return [*events, *again]
 
 
 async def _checked(draft: Draft, piece: str) -> list[Event]:
@@ -157,8 +167,9 @@ def _mark_cut(work: AnswerDraft, draft: Draft) -> None:
     if work.model is None or work.model.finish != "length":
         return
     work.now = replace(work.now, is_cut=True)
-    if draft.cut():
-        _with_draft(work, draft, ())
+    has_sentence = draft.cut()
+    _with_draft(work, draft, ())
+    if has_sentence:
         work.note(gettext("The answer was cut at the length that the answer profile allows."))
 
 
@@ -203,8 +214,8 @@ async def _end_early(work: AnswerDraft, draft: Draft) -> list[Event]:
 async def write_quotes(work: AnswerDraft) -> list[Event]:
     """The events of an answer by pieces of passages, with a note if it replaces a model's.
 
-    That the first piece answers is less probable than that any passage does: `refuse_below` counts
-    to the power of 1.9 (.047 for .2), which refuses at most 5% of each set's answerable questions.
+    Quotes are refused below the square root of `refuse_below` (.45 for .2): a passage that is
+    hardly the answer misleads, and the results are there to read.
     """
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
@@ -212,10 +223,11 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
     sure = extraction.answerability
     quotes = with_both_sides(extraction.quotes, context)
     now = replace(work.now, model="", dropped=0, is_cut=False, confidence=sure)
+    work.note(*filter(None, [response.language_gap]))
     # Alone and in bold it claims to be right: not if another document says otherwise.
-    is_settled = now.is_sure and quotes == extraction.quotes
-    work.now = now = quoted(now, quotes, extraction.short if is_settled else "")
-    if now.text and sure >= work.parameters.refuse_below**1.9:
+    short = extraction.short if quotes == extraction.quotes else ""
+    work.now = now = quoted(now, quotes, short, is_marked=extraction.is_marked)
+    if now.text and sure >= work.parameters.refuse_below**0.5:
         work.now = replace(now, state=State.DONE)
     else:
         refusal = work.parameters.refusal
