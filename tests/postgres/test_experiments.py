@@ -238,13 +238,20 @@ class TestInterleaving:
         others = {tuple(documents_of(searched(RISE, f"browser {n}"))) for n in range(8)}
         assert len(others) > 1
 
-    def test_each_result_keeps_its_arm_in_the_order_of_dates(self, other: SearchProfile) -> None:
+    def test_each_result_keeps_its_arm_in_the_order_of_dates(
+        self, other: SearchProfile, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("search.engine.respond.RELEVANT", -9.0)  # the dates of all count
         started(other)
-        ranked, dated = searched(RISE), searched(RISE, newest_first=True)
+        ranked = searched(RISE)
+        for days, public_id in enumerate(documents_of(ranked)):  # the last is the newest
+            created = timezone.now() + timedelta(days=days)
+            Document.objects.filter(public_id=public_id).update(created=created)
+        dated = searched(RISE, newest_first=True)
         arms = dict(zip(documents_of(ranked), ranked.teams, strict=True))
         assert {A, B} <= set(dated.teams)
         assert dict(zip(documents_of(dated), dated.teams, strict=True)) == arms
-        assert documents_of(dated) != documents_of(ranked)
+        assert documents_of(dated) == documents_of(ranked)[::-1]
 
     def test_click_counts_for_the_arm_of_its_result(self, other: SearchProfile) -> None:
         started(other)

@@ -103,11 +103,11 @@ class TestVersions:
     def test_active_version_of_the_profile_is_used(self) -> None:
         names_own("Recipes", "default")
         draft = drafts.draft_from(active_profile(), acting_user=None)
-        assert asked("recipes").profile.version == 4
+        assert asked("recipes").profile.version == 5
         publications.publish(draft, acting_user=None)
         assert asked("recipes").profile.version == draft.version
         activation.roll_back(acting_user=None)
-        assert asked("recipes").profile.version == 4
+        assert asked("recipes").profile.version == 5
 
     def test_publishing_a_site_profile_keeps_the_scope_profile(self) -> None:
         names_own("Recipes", "default")
