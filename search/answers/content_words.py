@@ -49,6 +49,16 @@ STOP = frozenset(
     une vos votre vous è che chi cosa da perché più quale sono uno
     """.split()  # noqa: SIM905 - four hundred quoted words read worse
 )
+# Pronouns that point back wherever they stand.
+POINTING = frozenset(
+    """
+    it its itself they them their theirs he him his she her hers latter former
+    es ihn ihm ihr ihre ihren ihrer ihrem er dessen deren davon damit dafür dazu darin darauf
+    dieser dieses diesem diesen diese
+    celui celle ceux celles lui leur leurs elle elles
+    ello ellos ellas suyo questo questa questi queste esso essa essi
+    """.split()  # noqa: SIM905 - a list of forty quoted words reads worse
+)
 _ENDINGS = (
     "ations", "ation", "ements", "ement", "ments", "ment", "ingly", "edly", "ings", "ies", "ied",
     "ing", "ers", "est", "ly", "ed", "er", "es", "en", "em", "'s", "’s", "s", "e", "n", "y",

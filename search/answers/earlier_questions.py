@@ -13,7 +13,7 @@ from contextlib import suppress
 from django.conf import settings
 
 from search.answers import recording
-from search.answers.content_words import STOP, alike, content, stem
+from search.answers.content_words import POINTING, STOP, alike, content, stem
 from search.answers.making.draft import AnswerDraft
 from search.answers.models import Answer
 from search.answers.request import AnswerRequest
@@ -34,16 +34,6 @@ FEWEST_WORDS = 2
 MOST_WORDS_ELLIPTIC = 3
 
 _TOKEN = re.compile(r"[^\W_](?:[^\W_]|[-'’.](?=[^\W_]))*")
-# Pronouns that point back wherever they stand.
-_POINTING = frozenset(
-    """
-    it its itself they them their theirs he him his she her hers latter former
-    es ihn ihm ihr ihre ihren ihrer ihrem er dessen deren davon damit dafür dazu darin darauf
-    dieser dieses diesem diesen diese
-    celui celle ceux celles lui leur leurs elle elles
-    ello ellos ellas suyo questo questa questi queste esso essa essi
-    """.split()  # noqa: SIM905 - a list of forty quoted words reads worse
-)
 # Words that point back in a short question; in a long one they are conjunctions and articles.
 _PERHAPS = frozenset(
     """
@@ -127,7 +117,7 @@ def follows_up(query: Query) -> bool:
     text = query.original or query.text
     words = {_folded(match.group()) for match in _TOKEN.finditer(text)}
     own = len(content_words(text))
-    if words & _POINTING or own < FEWEST_WORDS:
+    if words & POINTING or own < FEWEST_WORDS:
         return True
     opens = bool(words & _PERHAPS) or _OPENING.match(text) is not None
     return opens and own <= MOST_WORDS_ELLIPTIC
@@ -163,7 +153,7 @@ def joined(question: str, previous: Query, rare: Sequence[str], *, most: int) ->
 
 
 def _has_content(word: str) -> bool:
-    is_empty = word in STOP or word in _POINTING or word in _PERHAPS
+    is_empty = word in STOP or word in POINTING or word in _PERHAPS
     return not is_empty and (len(word) > 1 or not word.isascii() or word.isdigit())
 
 

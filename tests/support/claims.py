@@ -164,7 +164,159 @@ OTHER: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+# Sixty about tables, lists and parallel sentences: the wrong ones say of one thing what the
+# passage says of another, or what it does not say.
+RATES = (
+    "Meals on business trips\n"
+    "\n"
+    "Country | Whole day (euros) | Half a day (euros)\n"
+    "Norway | 62 | 31\n"
+    "Denmark | 58 | 29\n"
+    "Poland | 34 | 17\n"
+    "Portugal | 41 | 20"
+)
+PRICES = (
+    "Price list 2026\n"
+    "\n"
+    "Article | Description | Price (pounds)\n"
+    "HL-200 | Hand lamp | 38.40\n"
+    "HL-250 | Hand lamp with hook | 44.10\n"
+    "HL-300 | Work lamp | 61.00\n"
+    "BX-10 | Battery box | 12.75"
+)
+TICKETS = (
+    "Service levels\n"
+    "\n"
+    "A ticket of priority 1 is answered within 15 minutes. A ticket of priority 2 is "
+    "answered within 2 hours. A ticket of priority 3 is answered within one working day. "
+    "Support is open from 07:00 to 19:00."
+)
+STAFF = (
+    "People\n"
+    "\n"
+    "Role | Name | Telephone\n"
+    "Manager | Ingrid Paulsen | 140\n"
+    "Treasurer | Tomasz Wrona | 141\n"
+    "Data protection officer | Lucille Fournier | 145\n"
+    "Caretaker | Marek Dvořák | 199"
+)
+LEASE = (
+    "Lease of the hall\n"
+    "\n"
+    "The lease between Harbour Estates and Northwind Sailing Ltd began on 1 April 2023 and "
+    "ends on 31 March 2028. The rent is £38,400 a year. The deposit is £9,600. Notice must "
+    "be given six months before the end. The landlord repairs the roof; the tenant repairs "
+    "windows."
+)
+HALLS = (
+    "Weddings\n"
+    "\n"
+    "The large hall holds 120 guests and costs 900 euros a day. The small hall holds 45 "
+    "guests and costs 400 euros a day. For weddings the large hall costs 1,150 euros. The "
+    "key is returned by 10:00. Contact Ms Adler for the large hall and Mr Brun for the small "
+    "hall."
+)
+INC = (
+    "Register of incidents\n"
+    "\n"
+    "INC-0117: A pump failed at Dock 3 on 2 May 2024; it took 5 hours to replace. INC-0118: "
+    "A cable was cut at Dock 7 on 9 June 2024; it took 3 days to repair."
+)
+RIGHT_ROWS: dict[str, tuple[str, ...]] = {
+    RATES: (
+        "In Norway 62 euros are paid for a whole day.",
+        "Half a day in Poland is paid with 17 euros.",
+        "For Denmark the whole-day rate is €58.",
+        "The rate for Portugal is 41 euros, and half of that is 20.",
+    ),
+    PRICES: (
+        "The HL-200 costs 38.40 pounds.",
+        "A battery box costs £12.75.",
+        "The work lamp (HL-300) is £61.",
+        "The hand lamp with a hook costs 44.10 pounds.",
+        "HL-200 is cheaper than HL-300: 38.40 against 61 pounds.",
+    ),
+    TICKETS: (
+        "Priority 2 tickets get an answer within two hours.",
+        "A priority 1 ticket is answered in 15 minutes.",
+        "For priority 3 it takes one working day.",
+        "You can reach support between 7 am and 7 pm.",
+    ),
+    STAFF: (
+        "Lucille Fournier is the data protection officer.",
+        "The treasurer, Tomasz Wrona, can be reached at 141.",
+        "Call 199 for the caretaker.",
+        "The manager is Ingrid Paulsen (telephone 140).",
+    ),
+    LEASE: (
+        "The rent is 38,400 pounds a year.",
+        "The lease ends on 31 March 2028.",
+        "The tenant pays a deposit of £9,600.",
+        "It began in April 2023.",
+        "Notice is six months.",
+        "The landlord, Harbour Estates, repairs the roof.",
+    ),
+    HALLS: (
+        "The small hall is for 45 guests.",
+        "A wedding in the large hall costs 1,150 euros.",
+        "Up to 120 guests fit in the large hall, for 900 euros a day.",
+        "Mr Brun is the contact for the small hall.",
+    ),
+    INC: (
+        "INC-0118 was a cut cable at Dock 7.",
+        "The repair of INC-0118 took three days.",
+        "INC-0117 happened on 2 May 2024.",
+    ),
+}  # fmt: skip
+WRONG_ROWS: dict[str, tuple[str, ...]] = {
+    RATES: (
+        "In Norway 58 euros are paid for a whole day.",
+        "Half a day in Poland is paid with 31 euros.",
+        "The rate for Portugal is 34 euros.",
+        "In Denmark one gets 85 euros.",
+    ),
+    PRICES: (
+        "The HL-200 costs 44.10 pounds.",
+        "A battery box costs £38.40.",
+        "The HL-300 is 12.75 pounds.",
+        "The HL-400 costs 61 pounds.",
+        "The work lamp costs 61 dollars.",
+    ),
+    TICKETS: (
+        "Priority 2 tickets get an answer within 15 minutes.",
+        "A priority 1 ticket is answered within 2 hours.",
+        "Support is open until 21:00.",
+    ),
+    STAFF: (
+        "Tomasz Wrona is the data protection officer.",
+        "The caretaker is Lucille Fournier.",
+        "Call 145 for the treasurer.",
+        "The manager is Ines Paulsen.",
+    ),
+    LEASE: (
+        "The rent is £9,600 a year.",
+        "The lease ends on 1 April 2023.",
+        "The lease ends on 31 March 2026.",
+        "The deposit is 38,400 pounds.",
+        "Northwind Sailing Ltd is the tenant, and Southwind Ltd has signed.",
+    ),
+    HALLS: (
+        "The small hall holds 120 guests.",
+        "A wedding in the large hall costs 900 euros.",
+        "The small hall costs 1,150 euros a day.",
+        "Ms Adler is the contact for the small hall.",
+    ),
+    INC: (
+        "INC-0118 happened on 2 May 2024.",
+        "The repair of INC-0118 took 5 hours.",
+        "INC-0119 was a cut cable.",
+        "INC-0117 was at Dock 7.",
+        "INC-0117 happened on 12 May 2024.",
+    ),
+}  # fmt: skip
+
+
 def context_of(source: str) -> Context:
     """All passages, of which `source` is the first."""
-    texts = [source, *(each for each in RIGHT if each != source)]
+    texts = [source] if source in RIGHT_ROWS else [source, *(e for e in RIGHT if e != source)]
     return Context(tuple(passage(n, each, f"Text {n}") for n, each in enumerate(texts, start=1)))

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 
+from ingestion.domain import CELL_SEPARATOR
 from search.answers.checking.figure_parsing import figures
 from search.answers.checking.figures import Figure, same, units_in
 from search.answers.checking.names import (
@@ -21,9 +23,11 @@ from search.answers.checking.names import (
     same_name,
 )
 from search.answers.checking.splitting import MARKER, Span, split
-from search.answers.content_words import alike, content, words
+from search.answers.content_words import POINTING, alike, content, words
 from search.answers.domain import Passage
 
+# A pronoun among so many first words of a sentence stands for the subject of the one before.
+POINTER_WORDS = 4
 LONGEST = 4_000  # characters of a sentence that are checked; a longer one is a table or a dump
 _MARKED = re.compile(rf"[ \t]*{MARKER.pattern}")
 _ITEM = re.compile(r"\A\s*(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ ])?")
@@ -166,6 +170,10 @@ class Line:
     end: int
     text: str
 
+    @property
+    def is_row(self) -> bool:
+        return CELL_SEPARATOR in self.text
+
     @cached_property
     def stems(self) -> frozenset[str]:
         return frozenset(content(self.text))
@@ -180,6 +188,15 @@ class Line:
     @cached_property
     def names(self) -> tuple[Name, ...]:
         return tuple(names(self.text))
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(figures(self.text))
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The canonical forms of its identifiers."""
+        return frozenset().union(*(each.forms for each in identifiers(self.text)))
 
 
 @dataclass(frozen=True)
@@ -201,13 +218,12 @@ class CitedPassage:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        return tuple(each for line in self.all_lines for each in figures(line.text))
+        return tuple(each for line in self.all_lines for each in line.figures)
 
     @cached_property
     def forms(self) -> frozenset[str]:
         """The canonical forms of the identifiers in the passage."""
-        forms = (each.forms for line in self.all_lines for each in identifiers(line.text))
-        return frozenset().union(*forms)
+        return frozenset().union(*(line.forms for line in self.all_lines))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -227,10 +243,21 @@ def source_of(passage: Passage) -> CitedPassage:
     head = "\n".join((passage.title, *passage.heading_path))
     return CitedPassage(
         passage.number,
-        tuple(Line(start, end, passage.text[start:end]) for start, end in split(passage.text)),
+        tuple(_lines(passage.text)),
         Line(0, 0, head),
         plain(f"{passage.text}\n{head}"),
     )
+
+
+def _lines(text: str) -> Iterator[Line]:
+    """The sentences of a text, and the rows of its tables."""
+    for start, end in split(text):
+        ends = [end]
+        if CELL_SEPARATOR in text[start:end]:
+            ends = [*(at for at in range(start, end) if text[at] == "\n"), end]
+        for stop in ends:
+            yield Line(start, stop, text[start:stop])
+            start = stop + 1
 
 
 def lacking(claim: Claim, sources: Sequence[CitedPassage]) -> Iterator[str]:
@@ -243,12 +270,67 @@ def lacking(claim: Claim, sources: Sequence[CitedPassage]) -> Iterator[str]:
     for figure in claim.figures:
         if not any(_has_figure(source, figure) for source in sources):
             yield f"No cited passage says “{figure.text}”."
+        elif _is_of_another(claim, figure, sources):
+            yield f"The cited passages say “{figure.text}” of something else."
     for each in claim.identifiers:
         if not any(each.canonical in s.forms or quoted_in(each.text, s.plain) for s in sources):
             yield f"No cited passage says “{each.text}”."
     for name in claim.names:
         if not _is_named(name, sources):
             yield f"No cited passage names “{name.text}”."
+        elif _is_of_another(claim, name, sources):
+            yield f"The cited passages name “{name.text}” for something else."
+
+
+def _is_of_another(claim: Claim, fact: Figure | Name, sources: Sequence[CitedPassage]) -> bool:
+    """Whether the sources say a figure or name only of something else than the claim does.
+
+    So it is if each sentence or row that has it says less of the claim than another one, which has
+    everything of the claim that it has, more, and a different fact of the kind in its place.
+    """
+    lines = [line for source in sources for line in source.lines]
+    said = [_said(claim, fact, line) for line in lines]
+    for place, line in enumerate(lines[1:], start=1):
+        if POINTING.intersection(islice(words(line.text), POINTER_WORDS)):
+            said[place] |= said[place - 1]
+    places = [place for place, line in enumerate(lines) if _holds(line, fact)]
+    rivals = [own for own, line in zip(said, lines, strict=True) if _has_rival(claim, fact, line)]
+    return bool(places) and all(any(said[at] < rival for rival in rivals) for at in places)
+
+
+def _said(claim: Claim, fact: Figure | Name, line: Line) -> frozenset[str]:
+    """What a line says of a claim besides one of its facts: stems, identifiers and figures."""
+    own = frozenset(content(fact.text)) | claim.measures
+    stems = {
+        stem
+        for stem in claim.stems
+        if stem not in own and any(alike(stem, each) for each in line.stems)
+    }
+    codes = {each.canonical for each in claim.identifiers if each.canonical in line.forms}
+    others = (each for each in claim.figures if each is not fact)
+    return frozenset(stems | codes | {each.text for each in others if _holds(line, each)})
+
+
+def _holds(line: Line, fact: Figure | Name) -> bool:
+    if isinstance(fact, Name):
+        return all(_is_in(part, line.words) for part in fact.parts)
+    return any(_equals(fact, each, line) for each in line.figures)
+
+
+def _has_rival(claim: Claim, fact: Figure | Name, line: Line) -> bool:
+    """Whether a line has, in place of a fact, another one of its kind that the claim lacks."""
+    if _holds(line, fact):
+        return False
+    if isinstance(fact, Name):
+        own = claim.plain.split()
+        return any(not _is_in(each.parts[0], own) for each in line.names)
+    rivals = (each for each in line.figures if each.kind == fact.kind or line.is_row)
+    return any(not any(_equals(own, each, line) for own in claim.figures) for each in rivals)
+
+
+def _equals(figure: Figure, cited: Figure, line: Line) -> bool:
+    """Whether a line's figure is the same; in a table's cell a number has its unit elsewhere."""
+    return same(figure, cited) or (line.is_row and bool(figure.values & cited.values))
 
 
 def _has_figure(source: CitedPassage, figure: Figure) -> bool:

@@ -42,6 +42,13 @@ class Figure:
     is_alone: bool = False
     is_sure: bool = True
 
+    @property
+    def kind(self) -> str:
+        """Figures of one kind can stand in each other's place: dates, times, a dimension."""
+        if self.unit is not None:
+            return "money" if self.unit.dimension in _MONEY else self.unit.dimension
+        return "date" if self.dates else "time" if self.minutes else ""
+
 
 # The units of each dimension: name, factor, further spellings. A name or spelling with a capital or
 # of up to three letters is read with its case: MB is not Mb; others in any case, with a plural.
@@ -55,7 +62,9 @@ length: nm .000000001 nanometer; µm .000001 μm micrometer; mm .001 millimeter 
 area: m² 1 m2; ha 10000 hectare hektar; km² 1000000 km2
 volume: ml .001 millilitre milliliter; l 1 litre liter
 mass: mg .001 milligram milligramm; g 1 gram gramm; kg 1000 kilogram kilogramm kilo;
-    t 1000000 ton tonne; lb 453.59237 lbs pound
+    t 1000000 ton tonne
+pounds: lb 1 lbs; pound 1
+cents: cent .01
 bytes: B 1 byte; KB 1000 kB kilobyte; MB 1000000 megabyte; GB 1000000000 gigabyte;
     TB 1000000000000 terabyte; KiB 1024 kibibyte; MiB 1048576 mebibyte; GiB 1073741824 gibibyte
 bits: bit 1; Mbit 1000000 megabit Mb; Gbit 1000000000 gigabit Gb
@@ -72,7 +81,7 @@ share: % 1 percent prozent percentage pct
 points: pp 1
 usd: $ 1 US$ USD dollar
 eur: € 1 EUR euro
-gbp: £ 1 GBP
+gbp: £ 1 GBP; penny .01 pence
 jpy: ¥ 1 JPY yen
 """
 _PHRASES = {
@@ -83,6 +92,9 @@ _PHRASES = {
     "square kilometers": "km²", "miles per hour": "mph", "kilometres per hour": "km/h",
     "kilometers per hour": "km/h",
 }  # fmt: skip
+# Words that may mean other units, too: money or a weight, of one currency or another.
+_READINGS = {"pound": {"£", "lb"}, "£": {"pound"}, "cent": {"$", "€"}, "$": {"cent"}, "€": {"cent"}}
+_MONEY = frozenset({"usd", "eur", "gbp", "jpy", "pounds", "cents"})
 _ENDINGS = ("", "s", "es", "n", "en", "e")
 
 
@@ -147,8 +159,9 @@ def _same_number(claimed: Figure, cited: Figure, units: frozenset[str]) -> bool:
     if want and have:
         sizes = {value * have.factor for value in cited.values}
         is_same = any(value * want.factor in sizes for value in claimed.values)
-        return want.dimension == have.dimension and is_same
-    if want and not (want.name in units and cited.is_alone):
+        readings = _READINGS.get(want.name, set())
+        return is_same and (want.dimension == have.dimension or have.name in readings)
+    if want and not (units & {want.name, *_READINGS.get(want.name, ())} and cited.is_alone):
         return _is_share(claimed, cited)
     if have and have.name in ("%", "pp"):
         return _is_share(cited, claimed)

@@ -2,7 +2,8 @@
 
 A sentence is checked against the passages that its markers name. One without a marker is checked
 against the next marker of its block (the lines up to a blank one), or else the last one before it:
-many models cite once, at a paragraph's end. A block without any marker cites nothing.
+many models cite once, at a paragraph's end. Of a block without any marker each sentence is checked
+against all passages, and cites the one that bears it out.
 
 The rules of confidence are those of mind's ADR (S4-16 to S4-18, F4-08): a slightly changed
 quotation costs confidence and never removes all of it.
@@ -20,6 +21,8 @@ from statistics import fmean
 
 from ingestion.lexical.languages import detect_language, primary_code
 from search.answers.checking.evidence import CitedPassage, Claim, Line, claim_of, lacking, source_of
+from search.answers.checking.figure_parsing import figures
+from search.answers.checking.figures import same
 from search.answers.checking.names import quoted_in
 from search.answers.checking.splitting import MARKER, Span, block_of, cited_numbers
 from search.answers.content_words import content
@@ -30,6 +33,7 @@ from search.answers.domain import Citation, Context, Passage, Sentence, Verdict
 MIN_COVER = 0.5
 PASSAGE_CREDIT, QUOTE_CREDIT = 0.7, 0.3  # S4-16
 FLOOR = 0.6  # S4-17: unsupported sentences cost at most 40%
+HALF = 0.5  # an answer of which half is not supported is no surer than a coin
 LEAST_BORNE_OUT, TOO_FEW = 1 / 3, 2  # of an answer's claims: below it quotes say more (issue 27)
 LINES = 0.5  # F4-08: the share of a quotation's lines that must be found
 # The pieces of each kind that are checked of a claim, each against all figures of its sources: a
@@ -41,15 +45,21 @@ TOO_MANY = f"It has more than {MOST_PIECES} figures, names or quotations: too ma
 FEW_WORDS = "The cited passages have too few of its words."
 
 
-def check(text: str, span: Span, context: Context) -> Sentence:
+def check(text: str, span: Span, context: Context, question: str = "") -> Sentence:
     """The sentence at `span` of an answer's text, with its citations and its verdict.
 
-    UNCHECKED if it claims nothing: a heading, a question, a greeting, a refusal, a lead-in.
+    UNCHECKED if it claims nothing: a heading, a question, a greeting, a refusal, a lead-in. One
+    that cites nothing gets the passage that bears it out, if there is one. Figures of the question
+    need no evidence.
     """
     start, end = span
     claim = claim_of(text, span)
-    numbers = cited_numbers(text[start:end]) or _inherited(text, span)
-    passages = [passage for number in numbers if (passage := context.passage(number))]
+    asked = figures(question) if claim.figures else []
+    own = (each for each in claim.figures if not any(same(each, other) for other in asked))
+    claim = replace(claim, figures=tuple(own))
+    passages = [passage for n in markers_of(text, span) if (passage := context.passage(n))]
+    if not (passages or claim.is_empty or claim.is_lead_in):
+        passages = _bearing_out(claim, context)
     if claim.is_empty:
         return Sentence(start, end, claim.display_text, tuple(Citation(p.number) for p in passages))
     if not passages and not claim.is_lead_in:
@@ -57,9 +67,35 @@ def check(text: str, span: Span, context: Context) -> Sentence:
     sources = [source_of(each) for each in passages or context.passages]
     covered = cover(claim, sources, rarity(context))
     verdict, reasons = verdict_on(claim, sources, covered)
+    if FEW_WORDS in reasons and _is_translated(claim, question, passages):
+        verdict, reasons = _OK
     citations = tuple(_citation(each, covered, claim) for each in passages)
     credit = fmean(_credit(claim, each) for each in passages) if passages else 1.0
     return Sentence(start, end, claim.display_text, citations, verdict, reasons, credit)
+
+
+def markers_of(text: str, span: Span) -> tuple[int, ...]:
+    """The numbers that a sentence's markers name: its own, or else those that it inherits."""
+    return cited_numbers(text[slice(*span)]) or _inherited(text, span)
+
+
+def _bearing_out(claim: Claim, context: Context) -> list[Passage]:
+    """The passage that supports a claim and has most of its words; none if no passage does."""
+    best: tuple[float, list[Passage]] = MIN_COVER, []
+    for passage in context.passages:
+        sources = [source_of(passage)]
+        covered = cover(claim, sources, rarity(context))
+        is_better = covered.whole > best[0] or (not best[1] and covered.whole == best[0])
+        if is_better and verdict_on(claim, sources, covered) == _OK:
+            best = covered.whole, [passage]
+    return best[1]
+
+
+def _is_translated(claim: Claim, question: str, passages: Sequence[Passage]) -> bool:
+    """Whether a claim is in another language than its passages: their words are not the same."""
+    language = detect_language(claim.text) or detect_language(question)
+    known = {primary_code(each.language) or detect_language(each.text) for each in passages}
+    return bool(language and known - {""}) and language not in known
 
 
 @lru_cache(maxsize=16)
@@ -180,8 +216,9 @@ def contains_snippet(snippet: str, text: str) -> bool:
 
 def product_confidence(retrieval: float | None, sentences: Sequence[Sentence]) -> float | None:
     """The confidence of the retrieval times the mean credit of the citations times the factor for
-    the supported share; None without a confidence of the retrieval. Sentences that claim nothing
-    do not count.
+    the supported share, at most HALF if no more than that share is supported.
+
+    None without a confidence of the retrieval. Sentences that claim nothing do not count.
     """
     if retrieval is None:
         return None
@@ -189,7 +226,8 @@ def product_confidence(retrieval: float | None, sentences: Sequence[Sentence]) -
     if not checked:
         return retrieval
     supported = fmean(each.verdict is Verdict.SUPPORTED for each in checked)
-    return retrieval * fmean(each.credit for each in checked) * field_factor(supported)
+    confidence = retrieval * fmean(each.credit for each in checked) * field_factor(supported)
+    return confidence if supported > HALF else min(confidence, HALF)
 
 
 def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context: Context) -> bool:
@@ -201,9 +239,8 @@ def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context
     claims = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
     if not any(each.citations for each in claims):
         return True
-    language = detect_language(MARKER.sub("", text))
     shares = [
-        _borne_out(each, question, text, context, language)
+        _borne_out(each, question, text, context)
         if FEW_WORDS in each.reasons
         else float(each.verdict is Verdict.SUPPORTED)
         for each in claims
@@ -212,19 +249,15 @@ def is_baseless(question: str, text: str, sentences: Sequence[Sentence], context
     return fmean(shares) < LEAST_BORNE_OUT or whole < LEAST_BORNE_OUT * (len(claims) - TOO_FEW)
 
 
-def _borne_out(
-    sentence: Sentence, question: str, text: str, context: Context, language: str
-) -> float:
+def _borne_out(sentence: Sentence, question: str, text: str, context: Context) -> float:
     """The support, in [0, 1], of a sentence whose passages have too few of its words.
 
-    It is the share of its words that they have; 1 if it has a figure or name, or if they are in
-    another language. Words of the question do not count: a wrong answer repeats them, too.
+    It is the share of its words that they have; 1 if it has a figure or name. Words of the question
+    do not count: a wrong answer repeats them, too.
     """
     cited = [p for each in sentence.citations if (p := context.passage(each.passage))]
-    languages = {primary_code(each.language) or detect_language(each.text) for each in cited}
     claim = claim_of(text, (sentence.start, sentence.end))
-    has_fact = any(fact not in question for fact in claim.facts)
-    if has_fact or (language and languages - {""} and language not in languages):
+    if any(fact not in question for fact in claim.facts):
         return 1.0
     question_stems = set(content(question))
     own = tuple(each for each in claim.stems if each not in question_stems)

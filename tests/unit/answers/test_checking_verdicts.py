@@ -18,12 +18,25 @@ from search.answers.checking.verdicts import (
     check,
     contains_snippet,
     is_baseless,
+    markers_of,
     product_confidence,
     source_credit,
 )
 from search.answers.domain import NOT_SUPPORTED, Context, Sentence, Verdict
 from search.answers.prompts import REFUSAL
-from tests.support.claims import GERMAN, MANUAL, OTHER, POOL, RIGHT, SITE, TABLE, WRONG, context_of
+from tests.support.claims import (
+    GERMAN,
+    MANUAL,
+    OTHER,
+    POOL,
+    RIGHT,
+    RIGHT_ROWS,
+    SITE,
+    TABLE,
+    WRONG,
+    WRONG_ROWS,
+    context_of,
+)
 from tests.support.pieces import passage
 
 CODE = "```py\ndef pool_size():\n    return 10\n```"
@@ -70,6 +83,38 @@ def test_unsupported_marks_are_only_on_wrong_sentences() -> None:
 def test_unverified_marks_are_on_few_right_sentences_and_on_some_wrong_ones() -> None:
     assert len(marked(RIGHT, UNVERIFIED)) <= 0.1 * sum(map(len, RIGHT.values()))
     assert len(marked(OTHER, UNVERIFIED, UNSUPPORTED)) >= 5
+
+
+def test_figures_and_names_of_another_row_or_sentence_are_marked() -> None:
+    """28 of 30 wrong sentences, and none of 30 right ones; the rule was made after them."""
+    assert marked(RIGHT_ROWS, UNSUPPORTED) == []
+    missed = [text for texts in WRONG_ROWS.values() for text in texts]
+    missed = [text for text in missed if text not in marked(WRONG_ROWS, UNSUPPORTED)]
+    assert len(missed) <= 3
+
+
+def test_pronoun_stands_for_the_subject_of_the_sentence_before() -> None:
+    text = "The HL-250 was built in 2019. In 2021 it was redesigned. It now weighs 2.5 kg."
+    held = Context((passage(1, f"{text} The HL-200 weighs 3 kg."),))
+    for claim, verdict in (
+        ("HL-250 weighs 2.5 kg", SUPPORTED),
+        ("HL-250 weighs 3 kg", UNSUPPORTED),
+    ):
+        assert [each.verdict for each in checked(f"The {claim}. [1]", held)] == [verdict]
+
+
+def test_figure_of_the_question_needs_no_evidence() -> None:
+    text, question = "For 20,000 euros the chair decides. [1]", "Who decides on 20,000 euros?"
+    held = Context((passage(1, "From 5,000 to 50,000 euros the chair decides."),))
+    for asked, verdict in ((question, SUPPORTED), ("Who decides?", UNSUPPORTED)):
+        (span,) = split(text)
+        assert check(text, span, held, asked).verdict is verdict
+
+
+def test_words_of_another_language_are_not_compared() -> None:
+    german = "Die Firma liefert das bestellte Gerät noch an demselben Tag kostenlos nach Hause. [1]"
+    held = Context((passage(1, "Orders placed before noon are shipped on the same day."),))
+    assert [each.verdict for each in checked(german, held)] == [SUPPORTED]
 
 
 def kept(source: str, *texts: str, question: str = "") -> bool:
@@ -126,9 +171,13 @@ def test_sentence_in_other_words_is_unverified() -> None:
 
 
 @pytest.mark.parametrize("marker", ["", " [9]"])
-def test_sentence_without_a_passage_is_unverified(marker: str) -> None:
-    (sentence,) = checked(f"Set the timeout to five seconds.{marker}")
-    assert (sentence.verdict, sentence.reasons) == (UNVERIFIED, ("It cites no passage.",))
+def test_sentence_without_a_passage_cites_the_one_that_bears_it_out(marker: str) -> None:
+    """Small models often do not cite."""
+    (sentence,) = checked(f"The server does not support IPv6.{marker}")
+    assert (sentence.verdict, [each.passage for each in sentence.citations]) == (SUPPORTED, [2])
+    for wrong in ("The server does not support IPv4.", "Vendors recommend a grey cabinet."):
+        (sentence,) = checked(f"{wrong}{marker}")
+        assert (sentence.verdict, sentence.reasons) == (UNVERIFIED, ("It cites no passage.",))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +208,7 @@ def test_code_needs_half_of_its_lines() -> None:
 
 
 def test_sentence_without_a_marker_takes_the_next_of_its_block() -> None:
-    text = "The timeout is five seconds. The pool holds ten connections. [1]\n\nIt holds ten."
+    text = "The timeout is five seconds. The pool holds ten connections. [1]\n\nBread needs yeast."
     first, second, third = checked(text)
     assert [each.passage for each in first.citations] == [1]
     assert (first.verdict, second.verdict, third.verdict) == (SUPPORTED, SUPPORTED, UNVERIFIED)
@@ -209,7 +258,7 @@ def test_quoted_words_that_are_not_found_cost_a_third_of_the_credit() -> None:
     """S4-16, S4-18."""
     (good,) = checked("It calls the plan “bold and overdue”. [2]")
     (bad,) = checked("It calls the plan “bold but overdue”. [2]")
-    (none,) = checked("It calls the plan bold.")
+    (none,) = checked("It calls for bread.")
     assert (good.credit, bad.credit, none.credit) == (1.0, 0.7, 0.0)
 
 
@@ -252,8 +301,8 @@ def test_marker_too_far_away_is_ignored() -> None:
     text = "The pool holds ten connections. " * 400
     assert 0 < len(completed(text, 0)) < 400
     text += "[1]"
-    first, *_, last = (check(text, span, LONG_CONTEXT).verdict for span in split(text))
-    assert (first, last) == (UNVERIFIED, SUPPORTED)
+    first, *_, last = (markers_of(text, span) for span in split(text))
+    assert (first, last) == ((), (1,))
 
 
 def test_sentence_of_a_megabyte_is_checked() -> None:
@@ -295,6 +344,7 @@ def test_the_confidence_is_a_product() -> None:
     assert product_confidence(0.8, [*rows, NONE]) == approx(0.8 * 0.675 * 0.8)
     assert product_confidence(0.8, [GOOD]) == approx(0.8)
     assert product_confidence(0.8, [BAD]) == approx(0.8 * 0.6)
+    assert product_confidence(1.0, [GOOD, BAD]) == 0.5  # .8 by the factors; half of it is wrong
     assert product_confidence(0.8, []) == approx(0.8)
     assert product_confidence(0.8, [NONE]) == approx(0.8)
     assert product_confidence(None, [GOOD]) is None
@@ -327,6 +377,8 @@ SAME_FIGURES = [
     ("12 March", "12 March 2024"), ("March 2024", "12 March 2024"), ("2024", "12 March 2024"),
     ("3 pm", "15:00"), ("15 Uhr", "3 p.m."), ("8:05", "8:05 am"), ("5 to 10 GB", "5 GB, and 10 GB"),
     ("5-10 s", "5 s and 10 seconds"), ("two thirds of", "two-thirds"), ("a third to", "one third"),
+    ("£38,400", "38,400 pounds"), ("5 pounds", "5 lb"), ("34 cents", "$0.34"),
+    ("34 cents", "€0.34"),
     ("28 November 10:23", "10:23 on November 28"), ("1,234.5", "1.234,5"),
     ("−5 °C", "-5 °C"), ("1990s", "the 1990s"), ("5", "5 seconds"), ("80 km/h", "80 km/h"),
 ]  # fmt: skip
@@ -337,6 +389,7 @@ OTHER_FIGURES = [
     ("March 12", "March"),
     ("12 March 2024", "March 2024"), ("3 pm", "3 am"),
     ("-5 °C", "5 °C"),
+    ("£5", "5 lb"), ("$5", "5 cents"),
     ("$5", "5 euros"), ("5 °C", "5 °F"), ("5 kg", "5 km"), ("1965", "65"), ("206", "26"),
     ("one second", "one of them"), ("1.5 million", "1.5 billion"), ("5 GiB", "5 GB"),
 ]  # fmt: skip
