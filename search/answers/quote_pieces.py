@@ -15,9 +15,8 @@ from ingestion.domain import BlockKind
 from ingestion.lexical.sentences import Kind, is_heading, sentences
 from search.answers.domain import Passage
 
-MOST = 600  # characters of a piece that may be cut anywhere between sentences
+MOST = 1000  # characters of a piece that may be cut anywhere between sentences
 WHOLE = 1500  # of one that must be whole: code, steps. A guess: 25 lines
-REACH = 3  # sentences that a hanging start may reach back. A guess
 
 _HANGS = re.compile(
     r"""["“'(*]*(?:this|that|these|those|it|its|they|them|their|he|she|his|her|such|both|here
@@ -132,14 +131,11 @@ def stands_alone(passage: Passage, part: TextPart) -> bool:
     return not any(form.match(text) for form in (_ELSEWHERE, _SIGNATURE, _PROMPT, _NAME))
 
 
-def piece_around(
-    passage: Passage, parts: Sequence[TextPart], at: int, *, steps: bool = False
-) -> tuple[int, ...]:
+def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[int, ...]:
     """The places of the parts that make up the piece around part `at`, ascending.
 
     All of its section if that is short; else the whole list, code or table of part `at`, and the
-    sentences around it within MOST characters; with the nearest code if the question asks for
-    `steps`.
+    sentences around it within MOST characters.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
     if all(parts[place].kind is Kind.ITEM for place in own):  # it defines a term: its list, too
@@ -150,10 +146,8 @@ def piece_around(
     if section.length(own) <= MOST:
         return section.trimmed(own, at)
     places = section.trimmed(section.grown(section.core(at)), at)
-    if steps:
-        places = section.with_code(places, at)
-    is_label = _LABEL.match(section.words(section.first)) is not None
-    return tuple(sorted({section.first, *places})) if is_label else places
+    has_label = is_label(section.words(section.first))
+    return tuple(sorted({section.first, *places})) if has_label else places
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +184,8 @@ class _Section:
         return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
 
     def core(self, at: int) -> list[int]:
-        """The places that must be displayed with a part: the text that it introduces, the sentence
-        that introduces it, and the sentences to which its beginning refers.
+        """The places that must be displayed with a part: the text that it introduces, and the
+        sentence that introduces it.
         """
         run, places = self.run(at), self.unit(at)
         if self.parts[at].kind is Kind.ROW:
@@ -202,7 +196,7 @@ class _Section:
             places = upto if self.length(upto) <= (WHOLE if is_steps else MOST) else places
         if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
             places += self._opening(places[-1] + 1)
-        return self._anchored(self._led(places))
+        return self._led(places)
 
     def _led(self, places: list[int]) -> list[int]:
         """The places, and before a list, code or a table the sentence that introduces it."""
@@ -216,18 +210,6 @@ class _Section:
         while len(run) > 1 and self.length(run) > MOST:
             run.pop()
         return run
-
-    def _anchored(self, places: list[int]) -> list[int]:
-        """The places, and those before them to which the first one refers."""
-        for _ in range(REACH):
-            low = places[0]
-            if low == self.first or not self.hangs(low):
-                break
-            step = self.unit(low - 1)
-            if self.length([*step, *places]) > 2 * MOST:
-                break
-            places = [*step, *places]
-        return places
 
     def grown(self, places: list[int]) -> list[int]:
         """The places and their neighbours: all from the section's start if they fit, since a
@@ -245,19 +227,6 @@ class _Section:
                     places = sorted({*places, *unit})
         return self.finished(places)
 
-    def with_code(self, places: tuple[int, ...], at: int) -> tuple[int, ...]:
-        """The places, with the nearest code of the section if they have none.
-
-        At equal distance the code after part `at` is taken, with the sentence that introduces it,
-        unless both are too long.
-        """
-        codes = [p for p in range(self.first, self.last + 1) if self.parts[p].kind is Kind.CODE]
-        if not codes or not set(codes).isdisjoint(places):
-            return places
-        nearest = min(codes, key=lambda place: (abs(place - at), place < at))
-        whole = tuple(sorted({*places, *self.core(nearest)}))
-        return whole if self.length(whole) <= WHOLE else places
-
     def finished(self, places: list[int]) -> list[int]:
         """The places up to the end of the list in which they end, unless that is too long."""
         end = self.run(places[-1])[-1] if self.parts[places[-1]].kind is Kind.ITEM else places[-1]
@@ -272,21 +241,24 @@ class _Section:
             return self.unit(at)
         if self.parts[at].kind is not Kind.PROSE:
             return self._led(list(self.run(at)))
-        return [at - 1, at] if at > self.first and self.hangs(at) else [at]
+        return [at]
 
     def trimmed(self, places: Sequence[int], at: int) -> tuple[int, ...]:
         """The places without first parts that refer to a missing one, and without last parts that
-        announce a missing one or point elsewhere.
+        announce one.
         """
         span = list(places)
         begins_section = span[0] == self.first and (self.first or self.parts[self.first].section)
         while span[0] != at and not begins_section and self.hangs(span[0]):
             span.pop(0)
-        while span[-1] != at and (
-            self.words(span[-1]).endswith(_COLONS) or _ELSEWHERE.match(self.words(span[-1]))
-        ):
+        while span[-1] != at and self.words(span[-1]).endswith(_COLONS):
             span.pop()
         return tuple(span)
+
+
+def is_label(text: str) -> bool:
+    """Whether a text is a name and its value, such as "Default: 30."."""
+    return _LABEL.match(text) is not None
 
 
 def hangs(sentence: str) -> bool:

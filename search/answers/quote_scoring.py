@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
-from ingestion.lexical.sentences import Kind
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
 from search.answers.quote_pieces import TextPart, parts_of, stands_alone
@@ -28,16 +27,17 @@ OVERLAP = 2.4  # the share of the question's idf that the sentence says
 CONTEXT_OVERLAP = 3.0  # ... with the sentence before, the title and the headings
 PASSAGE_OVERLAP = 2.2  # ... that the whole passage says
 RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
-LEAD_IN = -3.0  # it ends with a colon: what it introduces would answer. A guess; SQuAD has none
 MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
-# By what the question wants, chosen on forty questions about Celery's manual:
-SHOWS = 1.0  # of steps: it is code, or stands before code
-DEFINES = 6.0  # of a term: it is the first of its section to say what the term is
-NAMED = 2.0  # it is of the section that an identifier of the question names
+# It is the first of its section to say what the question's term is; chosen on forty questions about
+# Celery's manual.
+DEFINES = 6.0
 
 # Only so many sentences are embedded, of which the first characters: 12 to all made no difference
 # of .005 on half of squad20_dev.
 EMBEDDED, READ = 12, 400
+# Long sections leave room for another passage, over which the best one's margin is measured: with
+# 8 the same first pieces as with 12 on both manuals, with 6 four less of 92.
+OF_ONE_PASSAGE = 8
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
 
@@ -50,9 +50,6 @@ IDENTIFIER = re.compile(
 )
 
 
-_STEPS = re.compile(
-    r"(?i)\bhow (?:to|(?:do|can|could|should|must) (?:i|you|we))\b|\bwie \w+ (?:ich|man|wir)\b"
-)
 _TERM = re.compile(
     r"""\s*what\ (?:(?:is|are)\ (?:an?\ |the\ )?(?P<one>[^?]+?)
     |(?:does|do)\ (?:an?\ |the\ )?(?P<other>[^?]+?)\ (?:do|mean))\s*\??\s*""",
@@ -62,32 +59,15 @@ _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|spec
 LONGEST_TERM = 3  # words
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedAnswer:
-    """The kind of answer that the words of a question ask for.
-
-    `steps`: instructions. `defined` matches the beginning of a sentence that defines the question's
-    term. `names` are the identifiers in the question.
+def definition_of(question: str) -> re.Pattern[str] | None:
+    """The beginning of a sentence that defines the term a question in English asks about; None if
+    it asks about none.
     """
-
-    steps: bool = False
-    defined: re.Pattern[str] | None = None
-    names: frozenset[str] = frozenset()
-
-    def is_named(self, section: Passage) -> bool:
-        """Whether the name of a section is one of the identifiers, with or without arguments."""
-        heading = "".join(section.heading_path[-1:]).strip("`").partition("(")[0]
-        return heading.casefold() in self.names
-
-
-def expected_answer(question: str) -> ExpectedAnswer:
-    """The answer that a question in English, or for steps also in German, asks for."""
-    term, defined = _TERM.fullmatch(question), None
-    if term and len(name := (term["one"] or term["other"]).split()) <= LONGEST_TERM:
-        form = r"\s+".join(map(re.escape, name))
-        defined = re.compile(rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}")
-    names = frozenset(name.casefold() for name in IDENTIFIER.findall(question))
-    return ExpectedAnswer(_STEPS.search(question) is not None, defined, names)
+    term = _TERM.fullmatch(question)
+    if not term or len(name := (term["one"] or term["other"]).split()) > LONGEST_TERM:
+        return None
+    form = r"\s+".join(map(re.escape, name))
+    return re.compile(rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +76,9 @@ class Offer:
 
     `at` is its place among the passage's `parts`, `section` the passage under the headings of its
     section. The overlaps are shares, in [0, 1], of the question's idf: of the sentence, with its
-    context, and of the whole passage. `is_lead_in`: it ends with a colon and introduces no expected
-    steps. `fit` is the score for the expected kind of answer. `held` says how well its section, or
-    the sentence, holds the identifier of a bare lookup; of another one, whether the passage does.
+    context, and of the whole passage. `defines`: it says what the question's term is. `held` says
+    how well its section, or the sentence, holds the identifier of a bare lookup; of another one,
+    whether the passage does.
     """
 
     passage: Passage
@@ -108,8 +88,7 @@ class Offer:
     overlap: float
     context_overlap: float
     passage_overlap: float
-    is_lead_in: bool
-    fit: float
+    defines: bool
     held: float
 
     @property
@@ -132,8 +111,7 @@ class Offer:
             OVERLAP * self.overlap
             + CONTEXT_OVERLAP * self.context_overlap
             + PASSAGE_OVERLAP * self.passage_overlap
-            + LEAD_IN * self.is_lead_in
-            + self.fit
+            + DEFINES * self.defines
             + RECIPROCAL_RANK / max(self.passage.rank, 1)
         )
 
@@ -171,7 +149,6 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
     parts, held = _record_parts(passage, lookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
     before: frozenset[str] = frozenset()
-    want = question.expected
     section, around, number, is_defined = passage, names, -1, False
     for at, part in enumerate(parts):
         if part.section != number:
@@ -181,10 +158,9 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
         text = passage.text[part.start : part.end]
         own = question.lexemes_in(text)
         if any(map(str.isalnum, text)) and stands_alone(passage, part):
-            defines = not is_defined and bool(want.defined and want.defined.match(text))
+            form = question.definition
+            defines = not is_defined and bool(form and form.match(text))
             is_defined = is_defined or defines
-            near = [each.kind for each in parts[at : at + 2] if each.section == number]
-            shows = want.steps and Kind.CODE in near  # it is code, or stands before code
             yield Offer(
                 passage,
                 parts,
@@ -193,8 +169,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
                 question.share(own),
                 question.share(own | before | around),
                 in_passage,
-                text.endswith((":", "：")) and not shows,
-                SHOWS * shows + DEFINES * defines + NAMED * want.is_named(section),
+                defines,
                 held[number] or lookup.strength(text) if lookup.is_bare else float(is_holder),
             )
         before = own
@@ -219,19 +194,22 @@ NUMBERED = re.compile(r"\d")
 def question_weights(question: str, terms: Sequence[TermStatistic]) -> dict[str, float]:
     """The weight of each lexeme of a question: the idf of the search, or 1 without terms.
 
-    Stop words have none. Lexemes of the search may be stems; `says` compares them with words.
+    Stop words and words of asking ("how much") have none. Lexemes of the search may be stems;
+    `says` compares them with words.
     """
     if terms:
-        return {term.lexeme: term.idf for term in terms if term.idf > 0}
+        asking = STOP.intersection(words(question))
+        own = (term for term in terms if not any(says(word, term.lexeme) for word in asking))
+        return {term.lexeme: term.idf for term in own if term.idf > 0}
     return {word: 1.0 for word in words(question) if word not in STOP}
 
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """The lexemes of a question with their weights."""
+    """The lexemes of a question with their weights; `definition` is that of `definition_of`."""
 
     weights: Mapping[str, float]
-    expected: ExpectedAnswer = ExpectedAnswer()
+    definition: re.Pattern[str] | None = None
 
     def share(self, terms: Set[str]) -> float:
         """The share, in [0, 1], of the weights that these lexemes have; 0 without weights."""

@@ -5,42 +5,41 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingestion import spaces
+from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.identifiers import DEFAULT_PATTERNS, Pattern
 from ingestion.lexical.sentences import Kind
 from ingestion.models import EmbeddingSpace
-from search.answers.content_words import STOP, content, words
-from search.answers.domain import Context
-from search.answers.quote_pieces import Quote, piece_around
+from search.answers.content_words import words
+from search.answers.domain import SURE, Context
+from search.answers.question_forms import sides_of
+from search.answers.quote_pieces import Quote, is_label, piece_around
 from search.answers.quote_scoring import (
     EMBEDDED,
     IDENTIFIER,
+    OF_ONE_PASSAGE,
     Offer,
     QuestionWords,
-    expected_answer,
+    definition_of,
     offers_of,
     question_weights,
     scores,
 )
 from search.domain import Query, TermStatistic
-from search.presentation.records import NO_LOOKUP, RecordLookup
+from search.presentation.records import RecordLookup
 
 logger = logging.getLogger(__name__)
 
 # A further piece is shown if its sentence's score is at most this much below the best one's. A
 # guess: it is folded.
 GAP = 3.0
-# Among steps, a sentence is as good as another one whose score is at most this much higher. Chosen
-# on forty questions about Celery's manual.
-NEAR = 1.3
-# Code alone, without a word of the question outside its names, is not called an answer. A guess.
-BARE_CODE = 0.5
 # The most for a piece without the identifier that was asked for: below SURE. A guess.
 NO_RECORD = 0.5
 # Pieces repeat each other if one has so many of the other's words. A guess.
@@ -51,14 +50,16 @@ REPEATS = 0.8
 class Extract:
     """The pieces that answer a question, best first, each from a different passage.
 
-    `short` is the value that the question asks for, if the first piece has exactly one such value.
-    `answerability` is the probability, in [0, 1], that the first piece answers the question; 0
-    without pieces.
+    `short` is the value that the question asks for, if the first piece has exactly one such value,
+    after the name of what has it. `answerability` is the probability, in [0, 1], that the first
+    piece answers the question; 0 without pieces. `is_marked`: its best sentence surely is the
+    answer, because it has that value or defines the question's term.
     """
 
     quotes: tuple[Quote, ...] = ()
     answerability: float = 0.0
     short: str = ""
+    is_marked: bool = False
 
 
 def extract(
@@ -79,45 +80,76 @@ def extract(
     `terms` and `confidence` are those of the search; without terms all words weigh the same.
     Without an embedder, or if it fails, only words are compared.
     """
-    question = QuestionWords(question_weights(query.text, terms), expected_answer(query.text))
+    question = QuestionWords(question_weights(query.text, terms), definition_of(query.text))
     lookup = RecordLookup.of(query, patterns)
     offers = offers_of(question, context, lookup)
     if not offers:
         return Extract()
-    compared = sorted(offers, key=lambda offer: _order(offer, offer.by_words, lookup))[:EMBEDDED]
+    compared = _compared(sorted(offers, key=lambda each: _order(each, each.by_words, lookup)))
     points = scores(compared, _cosines(query.text, compared, embedder)).tolist()
     ranked = sorted(
         zip(compared, points, strict=True), key=lambda pair: _order(pair[0], pair[1], lookup)
     )
-    ranked = _from_the_first(ranked) if question.expected.steps else ranked
-    plain = [(offer, score - offer.fit) for offer, score in ranked]
+    ranked = _sides_first(query.text, ranked)
     best = ranked[0][0]
     own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
-    quotes = _best(own, most, steps=question.expected.steps)
-    sure = answerability(query.text, plain, context, confidence, lookup)
+    quotes = _best(own, most)
+    sure = answerability(query.text, ranked, quotes[0], context, confidence, lookup)
     if lookup.is_bare and not best.held:
         sure = min(sure, NO_RECORD)
-    is_code = all(part.kind is Kind.CODE for part in quotes[0].parts)
-    spoken = content(" ".join(each for each in best.text.split() if each.strip(".,:").isalpha()))
-    if is_code and not set(spoken).intersection(content(query.text)):
-        sure = min(sure, BARE_CODE)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
-    return Extract(tuple(quotes), sure, short_answer(query.text, best.text, piece))
+    value = short_answer(query.text, best.text, piece)
+    is_sure = sure >= SURE
+    is_found = best.defines or (value != "" and value in best.text)
+    short = _named(value, best) if value and is_sure else ""
+    return Extract(tuple(quotes), sure, short, is_sure and is_found and not _announces(best))
+
+
+def _announces(offer: Offer) -> bool:
+    """Whether a sentence only announces what answers: it ends in a colon, or heads a table."""
+    before = [part.kind for part in offer.parts[max(0, offer.at - 1) : offer.at]]
+    is_header = offer.parts[offer.at].kind is Kind.ROW and before != [Kind.ROW]
+    return is_header or offer.text.endswith((":", "："))
+
+
+def _named(value: str, offer: Offer) -> str:
+    """A value after the name of what has it: a table's row, or a section with nothing else."""
+    if offer.parts[offer.at].kind is Kind.ROW:
+        return f"{offer.text.split(CELL_SEPARATOR)[0].strip()}: {value}"
+    names = offer.section.heading_path[-1:]
+    is_prose = value in offer.text and not is_label(offer.text)
+    return f"{names[0]}: {value}" if names and not is_prose else value
+
+
+def _compared(offers: Sequence[Offer]) -> list[Offer]:
+    """The first EMBEDDED sentences, of which at most OF_ONE_PASSAGE are of the same passage."""
+    counts: Counter[int] = Counter()
+    compared = []
+    for offer in offers:
+        counts[offer.passage.number] += 1
+        if counts[offer.passage.number] <= OF_ONE_PASSAGE:
+            compared.append(offer)
+    return compared[:EMBEDDED]
+
+
+def _sides_first(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
+    """The ranking; of a comparison the best sentences for either side come first, unless one names
+    both sides.
+    """
+    sides = [QuestionWords(dict.fromkeys(side, 1.0)) for side in sides_of(question)]
+    firsts: list[tuple[Offer, float]] = []
+    for side in sides:
+        named = (pair for pair in ranked if side.share(side.lexemes_in(pair[0].in_context)) == 1)
+        firsts += [pair for pair in [next(named, None)] if pair is not None]
+    is_one = len(firsts) < len(sides) or len({id(offer) for offer, _ in firsts}) < len(sides)
+    top = ranked[0][1]
+    firsts = [] if is_one else [(offer, top) for offer, _ in firsts]
+    return [*firsts, *(pair for pair in ranked if all(pair[0] is not one for one, _ in firsts))]
 
 
 def _order(offer: Offer, score: float, lookup: RecordLookup) -> tuple[float, float]:
     """The sort key of a sentence: an identifier that leads comes before every score."""
     return -offer.held if lookup.leads else 0.0, -score
-
-
-def _from_the_first(ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
-    """The ranking with the earliest of nearly equal sentences of one section moved to the front:
-    steps are read in order.
-    """
-    best, top = ranked[0]
-    near = [pair for pair in ranked if pair[0].section == best.section and pair[1] > top - NEAR]
-    first = min(near, key=lambda pair: pair[0].at)
-    return [(first[0], top), *(pair for pair in ranked if pair is not first)]
 
 
 def _cosines(
@@ -134,7 +166,7 @@ def _cosines(
     return rows
 
 
-def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> list[Quote]:
+def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[Quote]:
     """The first pieces of a ranking, from different passages and with different words, until one
     scores much lower.
     """
@@ -145,7 +177,7 @@ def _best(ranked: Sequence[tuple[Offer, float]], most: int, *, steps: bool) -> l
             break
         if any(quote.passage == offer.passage.number for quote in best):
             continue
-        places = piece_around(offer.passage, offer.parts, offer.at, steps=steps)
+        places = piece_around(offer.passage, offer.parts, offer.at)
         parts = tuple(offer.parts[place] for place in places)
         own = frozenset(words(" ".join(offer.passage.text[p.start : p.end] for p in parts)))
         if not any(len(own & other) >= REPEATS * min(len(own), len(other)) for other in others):
@@ -167,13 +199,15 @@ def sentence_embedder(space: EmbeddingSpace | None) -> CachedQueryEmbedder | Non
 
 # Which questions ask for a value, and how such a value looks, in English.
 _DATE = r"(?:\d{1,2} )?[A-Z][a-z]+ (?:\d{1,2}, )?[12]\d{3}\b|\b\d{4}-\d\d-\d\d\b|\b(?:1\d|20)\d\d\b"
+_EDITS = "changed|edited|modified|revised|updated"  # a date in the text is not when it was edited
 _KINDS = "setting|option|command|signal|function|method|class|exception|argument|parameter"
 _VALUES = tuple(
     (re.compile(asks, re.IGNORECASE), re.compile(value))
     for asks, value in (
         (r"\bdefaults?\b", r"(?i:default(?: value)?:)\s*([^\n]{1,60}?)\.?(?=\n|\Z)"),
         (r"\bwh(?:at|ich) versions?\b|\bsince which\b", r"(?<![\w.])\d+(?:\.\d+)+\b"),
-        (r"\bwhen (?:is|was|were|did)\b|\bwh(?:at|ich) (?:year|date|day)\b", _DATE),
+        (rf"\bwhen (?:is|was|were|did)\b(?!.*\b(?:{_EDITS})\b)", _DATE),
+        (r"\bwh(?:at|ich) (?:year|date|day)\b", _DATE),
         (
             r"\bhow (?:many|much|long|often|large|big|far|old|tall|high)\b|\bwhat port\b",
             r"(?<![\w.,-])[$€£]?\d[\d,.]*(?<![,.])(?:%| ?[^\W\d_]+)?",
@@ -198,11 +232,10 @@ def short_answer(question: str, sentence: str, piece: Sequence[str]) -> str:
     return ""
 
 
-# The weights of a logistic regression for "the first piece answers", fitted on FastAPI's manual
-# with near misses, and on half of squad20_dev and xquad_en with foreign questions
-# (docs/answers.md).
-CONFIDENCE, MARGIN, UNKNOWN, OTHER_NUMBER, CONSTANT = 3.04, 2.06, -2.13, -1.52, -3.08
-ABSENT = -2.0  # an identifier of the question is in no passage; chosen on 40 near-misses of Django
+# The weights of a logistic regression for "the first piece answers", fitted on the manuals of
+# Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
+# articles, with foreign questions (docs/answers.md).
+CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
 WIDEST = 6.0  # margins beyond it say no more; a guess
 # The mean of the fit's questions stands for a confidence that is unknown.
 USUAL_CONFIDENCE = 0.68
@@ -213,27 +246,29 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 def answerability(
     question: str,
     ranked: Sequence[tuple[Offer, float]],
+    quote: Quote,
     context: Context,
-    confidence: float | None,
-    lookup: RecordLookup = NO_LOOKUP,
+    retrieval: float | None,
+    lookup: RecordLookup,
 ) -> float:
     """The probability, in (0, 1), that the piece around the best sentence answers.
 
-    The retrieval's `confidence` and the margin over the best sentence of another passage raise it.
-    Words of the question that are nowhere in the context lower it, identifiers most, and so do
-    numbers that are missing in the passage.
+    The confidence of the `retrieval`, the margin over the best sentence of another passage and the
+    share of the question's content words that the piece says with its headings raise it. A number
+    that the passage lacks lowers it, and so does an identifier that the context lacks.
     """
     best = ranked[0][0]
     everything = " ".join(
         " ".join((passage.title, *passage.heading_path, passage.text)).casefold()
         for passage in context.passages
     )
-    known = frozenset(words(everything))
-    own = [word for word in words(question) if word not in STOP]
+    own = QuestionWords(question_weights(question, ()))
+    names = (best.section.title, *best.section.heading_path)
+    piece = (best.passage.text[part.start : part.end] for part in quote.parts)
     logit = (
-        CONFIDENCE * (USUAL_CONFIDENCE if confidence is None else confidence)
+        CONFIDENCE * (USUAL_CONFIDENCE if retrieval is None else retrieval)
         + MARGIN * _margin(ranked, lookup)
-        + UNKNOWN * sum(word not in known for word in own) / max(len(own), 1)
+        + SAID * own.share(own.lexemes_in(" ".join((*names, *piece))))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + ABSENT * any(name.casefold() not in everything for name in IDENTIFIER.findall(question))
         + CONSTANT
@@ -242,7 +277,7 @@ def answerability(
 
 
 def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:
-    """The margin over the best sentence of another passage, as a share of WIDEST.
+    """The margin over the best sentence of another passage, as a share of WIDEST; 0 without one.
 
     Of a bare lookup over what holds the identifier as well; the widest if no other passage does.
     """
@@ -251,4 +286,4 @@ def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> floa
     rivals = [points for each, points in others if not lookup.is_bare or each.held >= best.held]
     if best.held and not rivals and lookup.is_bare:
         return 1.0
-    return min(score - max(rivals, default=score - WIDEST / 2), WIDEST) / WIDEST
+    return min(score - max(rivals, default=score), WIDEST) / WIDEST

@@ -22,6 +22,7 @@ from ingestion.documents.currency import label
 from ingestion.documents.page_labels import page_label
 from search.answers.as_json import passage_url
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
+from search.answers.question_forms import sides_of
 
 # Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
 _OPEN, _CLOSE = "\u2e28", "\u2e29"
@@ -48,18 +49,20 @@ def answer_html(answered: Answered, *, prefix: str) -> SafeString:
     """An answer's text as safe HTML, with its citations as links to `#<prefix>-source-<number>`.
 
     The first reason follows a sentence that its sources do not support. Of several quoted pieces,
-    all but the first are folded.
+    all but the first are folded, of a comparison all but the first two.
     """
     parser = _markdown() if len(answered.text) <= MOST_CHARS else _paragraphs()
     nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
     html = "".join(_dressed(_safe(parser, _signed(answered, nonce)), answered, prefix, nonce))
-    return mark_safe(html if answered.model else _folded(html))  # noqa: S308  # sanitised
+    most = max(1, len(sides_of(answered.searched_for)))
+    return mark_safe(html if answered.model else _folded(html, most))  # noqa: S308  # sanitised
 
 
-def _folded(html: str) -> str:
-    """The pieces, which begin with the names of their sections, with all but the first folded."""
+def _folded(html: str, most: int) -> str:
+    """The pieces, which begin with the names of their sections, with all but `most` folded."""
     lead, *pieces = re.split("(?=<h3>)", html)
-    first, *others = [f'<section class="piece">{piece}</section>' for piece in pieces] or [""]
+    sections = [f'<section class="piece">{piece}</section>' for piece in pieces]
+    first, others = "".join(sections[:most]), sections[most:]
     if not others:
         return lead + first
     text = ngettext("%(count)d further passage", "%(count)d further passages", len(others))

@@ -26,6 +26,7 @@ from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
 from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.question_forms import Form, form_of
 from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
@@ -246,11 +247,14 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
 def deserves_answer(query: Query) -> bool:
     """Whether a query is a question in natural language rather than a lookup.
 
-    Lookups of an identifier or of a word or two, and queries with operators, only get a button.
+    Lookups of an identifier or of a word or two, courtesies, and queries with operators, only get a
+    button.
     """
     has_operators = query.phrases or query.excluded or query.strict is not None
     has_filters = query.filters != QueryFilters() or query.unwanted != QueryFilters()
     if query.is_empty or query.is_identifier or has_operators or has_filters:
+        return False
+    if form_of(query.original) is Form.COURTESY:
         return False
     words = _WORD.findall(query.text.casefold())
     if query.original.rstrip().endswith(("?", "\uff1f")):

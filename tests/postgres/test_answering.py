@@ -309,3 +309,22 @@ def test_instant_answer_takes_this_number_of_queries(
         row = recording.readable(answer.id, None, visitor="somebody")
         assert row is not None
         recording.for_reader(row)
+
+
+@pytest.mark.django_db
+def test_question_for_documents_gets_their_number_and_the_first_of_them(library: Document) -> None:
+    make_document(library.collection, CONNECTIONS)
+    count = answering.answer(replace(asked(), question="How many documents do you have?"))
+    assert (count.text, count.cited, count.state) == ("2 documents", (), State.DONE)
+    topic = "Which documents mention a timeout?"
+    listed = answering.answer(replace(asked(), question=topic))
+    lead, *lines = listed.text.splitlines()
+    assert lead == "2 documents were found for this. The first are:"
+    assert len(lines) == len(listed.cited) == 2
+    assert all(each.title in listed.text for each in listed.cited_passages)
+
+
+@pytest.mark.django_db
+def test_courtesy_is_neither_searched_for_nor_answered(library: Document) -> None:
+    end = answering.answer(replace(asked(), question="Thanks a lot!"))
+    assert (end.state, end.context.passages, end.steps) == (State.REFUSED, (), ())

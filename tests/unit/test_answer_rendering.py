@@ -237,7 +237,7 @@ def test_a_quotation_is_shown_exactly_and_does_nothing_elsewhere() -> None:
     context = Context((passage, replace(PASSAGE, number=2)))
     answer = replace(ANSWERED, model="", context=context)
     part = TextPart(0, len(HOSTILE), Kind.PROSE, 0, 0)
-    answer = quoted(answer, [Quote(1, (part,), part, 1.0)])
+    answer = quoted(answer, [Quote(1, (part,), part, 1.0)], is_marked=True)
 
     html = answer_html(answer, prefix="a")
     assert escape(HOSTILE) in html

@@ -7,6 +7,7 @@ is the answer that consists of pieces of its passages, as Markdown.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
@@ -16,7 +17,7 @@ from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding.protocol import encodable
 from ingestion.lexical.sentences import Kind
 from search.answers.checking.splitting import MARKER, completed, split
-from search.answers.checking.verdicts import check
+from search.answers.checking.verdicts import check, markers_of
 from search.answers.domain import (
     NOT_SUPPORTED,
     Answered,
@@ -37,15 +38,21 @@ _END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*(?:\s*\[\d+\])*\s*$|\[\d
 # A text is searched for whole sentences when its unfinished part grew by this part of itself: a
 # sentence of 250 characters at every 5, but a model that never ends one costs no quadratic time.
 RETRY = 50
+REPETITIONS = 3  # a sentence that comes so often ends the answer; a guess
 
 
 class Draft:
-    """The received part of a model's answer. `refusal` is the text that means "no answer"."""
+    """The received part of a model's answer. `refusal` is the text that means "no answer".
 
-    def __init__(self, context: Context, refusal: str) -> None:
+    `has_new_markers`: sentences without a citation got one at the end, and their offsets changed.
+    """
+
+    def __init__(self, context: Context, refusal: str, question: str) -> None:
         self.text = ""
         self.sentences: tuple[Sentence, ...] = ()
+        self.has_new_markers = False
         self._context = context
+        self._question = question
         self._refusal = _spaced(refusal)
         self._tried = 0
         self._parser = MarkerParser([each.number for each in context.passages])
@@ -63,6 +70,24 @@ class Draft:
     @property
     def is_refusal(self) -> bool:
         return bool(self._refusal) and _spaced(self.text) == self._refusal
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether a sentence came REPETITIONS times; what follows says no more."""
+        counts = Counter(each.text for each in self._claims)
+        return max(counts.values(), default=0) >= REPETITIONS
+
+    @property
+    def _claims(self) -> list[Sentence]:
+        return [each for each in self.sentences if each.verdict is not Verdict.UNCHECKED]
+
+    def end_repetition(self) -> None:
+        """Keep the text before the first sentence that came again."""
+        first = {each.text: each for each in reversed(self._claims)}
+        again = next(each for each in self._claims if first[each.text] is not each)
+        self.text = self.text[: again.start].rstrip()
+        self.sentences = self.sentences[: self.sentences.index(again)]
+        self._parser = MarkerParser([each.number for each in self._context.passages])
 
     def feed(self, piece: str) -> list[Event]:
         """The events that the next piece of the stream causes."""
@@ -83,12 +108,30 @@ class Draft:
             return events
         by_span = {(each.start, each.end): each for each in self.sentences}
         spans = split(self.text)
-        sentences = [by_span.get(span) or check(self.text, span, self._context) for span in spans]
+        sentences = [by_span.get(span) or self._check(span) for span in spans]
         before, self.sentences = self.sentences, tuple(sentences)
         for index, sentence in enumerate(sentences):
             if index >= len(before) or before[index] != sentence:
                 events.append(Checked(index, sentence))
+        self._add_markers()
         return events
+
+    def _add_markers(self) -> None:
+        """Write the citation of each complete sentence that had none, but of no row or code."""
+        text, at, sentences = "", 0, []
+        for each in self.sentences:
+            start, end = len(text) + each.start - at, each.end
+            text, at = text + self.text[at:end], end
+            is_whole = each is not self.sentences[-1] or _END.search(text) is not None
+            is_cited = not each.citations or markers_of(self.text, (each.start, end))
+            if is_whole and not is_cited and text[-1] not in "|`~":
+                text += f" [{each.citations[0].passage}]"
+            sentences.append(replace(each, start=start, end=len(text)))
+        self.has_new_markers = len(text) > at
+        self.text, self.sentences = text + self.text[at:], tuple(sentences)
+
+    def _check(self, span: tuple[int, int]) -> Sentence:
+        return check(self.text, span, self._context, self._question)
 
     def cut(self) -> bool:
         """Keep the complete sentences of a stream that broke off; False if there are none."""
@@ -107,7 +150,7 @@ class Draft:
         return list(made)
 
     def _checked(self, span: tuple[int, int]) -> Checked:
-        sentence = check(self.text, span, self._context)
+        sentence = self._check(span)
         self.sentences = (*self.sentences, sentence)
         return Checked(len(self.sentences) - 1, sentence)
 
@@ -132,10 +175,13 @@ _ITEM = re.compile(r"(?:[-*+•‣◦–—·▪]|\(?(\d{1,3})[.)]|\(?[a-zA-Z][.
 _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
 
 
-def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answered:
+def quoted(
+    answer: Answered, quotes: Sequence[Quote], short: str = "", *, is_marked: bool = False
+) -> Answered:
     """The answer that quotes pieces of passages, each under the name of its section.
 
-    A short answer comes first, if there is one. The passages of the pieces become the first ones,
+    A short answer comes first, if there is one. `is_marked`: the best sentence of the first piece
+    is in bold. The passages of the pieces become the first ones,
     in the order of reading. Markup in documents is escaped: it must neither load anything in a
     reader's program nor add citations to the answer.
     """
@@ -143,16 +189,17 @@ def quoted(answer: Answered, quotes: Sequence[Quote], short: str = "") -> Answer
     others = [each.number for each in answer.context.passages if each.number not in cited]
     passages = filter(None, map(answer.context.passage, (*cited, *others)))
     renumbered = [replace(each, number=place) for place, each in enumerate(passages, start=1)]
-    text, sentences = f"**{_escaped(short)}**\n\n" if short else "", list[Sentence]()
+    text, sentences = f"**{escaped(short)}**\n\n" if short else "", list[Sentence]()
     for passage, quote in zip(renumbered, quotes, strict=False):
         start = len(text) if sentences else 0
         ends = quote.parts[0].start, quote.parts[-1].start
         paths = zip(*(passage.named_at(place).heading_path for place in ends), strict=False)
         path = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], paths)]
-        text += f"#### {_escaped([passage.title, *path][-1])} [{passage.number}]"
+        text += f"#### {escaped([passage.title, *path][-1])} [{passage.number}]"
         before: Kind | None = None
         for run in _runs(passage.text, quote.parts):
-            text += _markdown(passage.text, run, quote.marked, before)
+            marked = quote.marked if is_marked and passage.number == 1 else None
+            text += _markdown(passage.text, run, marked, before)
             before = run[-1].kind
             words = " ".join(passage.text[run[0].start : run[-1].end].split())
             citation = Citation(passage.number, run[0].start, run[-1].end)
@@ -174,7 +221,9 @@ def _runs(text: str, parts: Sequence[TextPart]) -> Iterator[list[TextPart]]:
     yield run
 
 
-def _markdown(text: str, parts: Sequence[TextPart], marked: TextPart, before: Kind | None) -> str:
+def _markdown(
+    text: str, parts: Sequence[TextPart], marked: TextPart | None, before: Kind | None
+) -> str:
     """Parts as Markdown that follows a part of kind `before`, with `marked` in bold."""
     lines = ""
     for (kind, _), group in groupby(parts, key=lambda part: (part.kind, part.line)):
@@ -197,12 +246,12 @@ def _fenced(code: str) -> str:
 
 
 def _row(row: str, is_marked: bool, goes_on: bool) -> str:
-    cells = [_escaped(cell).replace("|", r"\|") for cell in row.split(CELL_SEPARATOR)]
+    cells = [escaped(cell).replace("|", r"\|") for cell in row.split(CELL_SEPARATOR)]
     line = "".join(f"| **{cell}** " if is_marked and cell else f"| {cell} " for cell in cells)
     return line + "|" + ("" if goes_on else "\n" + "| --- " * len(cells) + "|")
 
 
-def _line(text: str, block: Sequence[TextPart], marked: TextPart) -> str:
+def _line(text: str, block: Sequence[TextPart], marked: TextPart | None) -> str:
     """The sentences of a paragraph or an item on one line."""
     at, sign = block[0].start, ""
     if block[0].kind is Kind.ITEM:
@@ -212,12 +261,13 @@ def _line(text: str, block: Sequence[TextPart], marked: TextPart) -> str:
     words = [
         f"**{sentence}**" if part == marked and sentence else sentence
         for part in block
-        if (sentence := _escaped(text[max(at, part.start) : part.end]))
+        if (sentence := escaped(text[max(at, part.start) : part.end]))
     ]
     return sign + _OPENING.sub(r"\1\\\2", " ".join(words))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """A document's words on one line, as Markdown that shows them as they are."""
     return _MARKUP.sub(lambda match: re.sub("(.)", r"\\\1", match[0]), " ".join(text.split()))
 
 

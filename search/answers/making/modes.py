@@ -30,8 +30,10 @@ from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, 
 from search.answers.generating.messages import repair_messages
 from search.answers.making.draft import AnswerDraft
 from search.answers.making.drafting import Draft, replay, unsupported
+from search.answers.making.listing import write_list
 from search.answers.making.searching import gather, is_foreign, parts, search, stand_alone, widen
 from search.answers.making.writing import off_loop, write_answer, write_quotes
+from search.answers.question_forms import Form, form_of
 
 ESCALATE_BELOW = 0.3  # S4-15
 
@@ -42,6 +44,12 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
     An event comes before any call of the model: until then the request holds one of the web
     server's threads.
     """
+    if form_of(work.now.question) is Form.COURTESY:
+        text = gettext("Ask a question about the documents.")
+        work.now = replace(work.charged(), state=State.REFUSED, text=text)
+        yield Sources(work.now.context)
+        yield Token(text)
+        return
     if work.earlier and work.has_model:
         yield Begun()
     await stand_alone(work)
@@ -60,7 +68,10 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
     for event in work.new_steps():
         yield event
     yield Sources(work.now.context)
-    if work.fits_nothing:
+    if _asks_for_documents(work):
+        for event in await write_list(work):
+            yield event
+    elif work.fits_nothing:
         work.now = replace(work.now, state=State.REFUSED, text=work.parameters.refusal)
         work.degrade()
         yield Token(work.now.text)
@@ -73,6 +84,12 @@ async def events_of(work: AnswerDraft) -> AsyncIterator[Event]:
     _refuse_in_other_words(work)
     _suggest(work)
     _name_gaps(work)
+
+
+def _asks_for_documents(work: AnswerDraft) -> bool:
+    """Whether a list or a number of documents answers; a model makes lists of its own."""
+    form = form_of(work.now.question)
+    return form is Form.COUNT or (form is Form.LIST and not work.has_model)
 
 
 def _name_gaps(work: AnswerDraft) -> None:
@@ -176,7 +193,7 @@ async def _repair(work: AnswerDraft) -> AsyncIterator[Event]:
         note = gettext("The unsupported sentences could not be corrected. %(reason)s")
         work.note(note % {"reason": work.failure})
     work.failure = None  # the first answer stands
-    draft = Draft(now.context, work.parameters.refusal)
+    draft = Draft(now.context, work.parameters.refusal, now.searched_for)
     await off_loop(lambda: (draft.feed(reply), draft.close()), len(reply))
     work.add_step("repair", "", began, before)
     for event in work.new_steps():

@@ -95,12 +95,13 @@ async def _notes_of(response: SearchResponse, request: AnswerRequest) -> tuple[s
     """The notes of the question's search, for everybody who may read the answer.
 
     Notes on hidden documents are for their editors, not for readers of a shared answer; notes on
-    weights explain the order of the results, not the answer.
+    weights explain the order of the results, not the answer. A model answers in the language of the
+    question: quotes alone have a note on it.
     """
     hidden = response.settled.hidden
     secret = await in_thread(lambda: hiding_notes(hidden, request.viewer)) if hidden else ()
-    weighing = response.settled.notes
-    return tuple(each for each in response.sentences if each not in (*secret, *weighing))
+    others = (*response.settled.notes, response.language_gap)
+    return tuple(each for each in response.sentences if each not in (*secret, *others))
 
 
 async def widen(work: AnswerDraft) -> bool:

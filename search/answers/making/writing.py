@@ -55,15 +55,22 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
             yield event
         return
     await work.begin()
-    draft = Draft(work.now.context, work.parameters.refusal)
+    draft = Draft(work.now.context, work.parameters.refusal, work.now.searched_for)
     began, before = time.perf_counter(), work.usage()
     try:
         async with aclosing(_pieces(work.model, work.now, work.parameters)) as pieces:
             async for piece in pieces:
                 for event in _with_draft(work, draft, await _checked(draft, piece)):
                     yield event
+                if draft.is_repeating:
+                    draft.end_repetition()
+                    break
         for event in _with_draft(work, draft, await off_loop(draft.close, len(draft.text))):
             yield event
+        if draft.has_new_markers:
+            yield Sources(work.now.context)
+            for event in replay(work.now):
+                yield event
         if not draft.has_words:
             raise ModelUnavailable("empty", gettext("The language model gave no answer."))
     except ModelUnavailable as error:
@@ -155,8 +162,9 @@ def _mark_cut(work: AnswerDraft, draft: Draft) -> None:
     if work.model is None or work.model.finish != "length":
         return
     work.now = replace(work.now, is_cut=True)
-    if draft.cut():
-        _with_draft(work, draft, ())
+    has_sentence = draft.cut()
+    _with_draft(work, draft, ())
+    if has_sentence:
         work.note(gettext("The answer was cut at the length that the answer profile allows."))
 
 
@@ -201,17 +209,19 @@ async def _end_early(work: AnswerDraft, draft: Draft) -> list[Event]:
 async def write_quotes(work: AnswerDraft) -> list[Event]:
     """The events of an answer by pieces of passages, with a note if it replaces a model's.
 
-    That the first piece answers is less probable than that any passage does: `refuse_below` counts
-    to the power of 1.9 (.047 for .2), which refuses at most 5% of each set's answerable questions.
+    Quotes are refused below the square root of `refuse_below` (.45 for .2): a passage that is
+    hardly the answer misleads, and the results are there to read.
     """
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
     extraction = await in_thread(lambda: extracted(response, context, work.parameters))
     sure = extraction.answerability
     now = replace(work.now, model="", dropped=0, is_cut=False, confidence=sure)
-    short = extraction.short if now.is_sure else ""  # alone and in bold it claims to be right
-    work.now = now = quoted(now, extraction.quotes, short)
-    if now.text and sure >= work.parameters.refuse_below**1.9:
+    work.note(*filter(None, [response.language_gap]))
+    work.now = now = quoted(
+        now, extraction.quotes, extraction.short, is_marked=extraction.is_marked
+    )
+    if now.text and sure >= work.parameters.refuse_below**0.5:
         work.now = replace(now, state=State.DONE)
         if not work.now.is_sure:
             work.note(gettext("The best matching passage. It may not answer the question."))
