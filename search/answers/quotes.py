@@ -90,11 +90,14 @@ def extract(
     ranked = sorted(
         zip(compared, points, strict=True), key=lambda pair: _order(pair[0], pair[1], lookup)
     )
-    ranked = _sides_first(query.text, ranked)
+    sides = _of_sides(query.text, ranked)
+    asked = " ".join(sides_of(query.text)[0]) if sides else query.text
+    rest = [pair for pair in ranked if all(pair[0] is not offer for offer, _ in sides)]
+    ranked = [*sides, *rest]
     best = ranked[0][0]
     own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
     quotes = _best(own, most)
-    sure = answerability(query.text, ranked, quotes[0], context, confidence, lookup)
+    sure = answerability(asked, [ranked[0], *rest], quotes[0], context, confidence, lookup)
     if lookup.is_bare and not best.held:
         sure = min(sure, NO_RECORD)
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
@@ -132,19 +135,17 @@ def _compared(offers: Sequence[Offer]) -> list[Offer]:
     return compared[:EMBEDDED]
 
 
-def _sides_first(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
-    """The ranking; of a comparison the best sentences for either side come first, unless one names
-    both sides.
+def _of_sides(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
+    """Of a comparison the best sentence that names either side, as good as the best one; none if
+    one sentence names both.
     """
-    sides = [QuestionWords(dict.fromkeys(side, 1.0)) for side in sides_of(question)]
-    firsts: list[tuple[Offer, float]] = []
-    for side in sides:
-        named = (pair for pair in ranked if side.share(side.lexemes_in(pair[0].in_context)) == 1)
-        firsts += [pair for pair in [next(named, None)] if pair is not None]
-    is_one = len(firsts) < len(sides) or len({id(offer) for offer, _ in firsts}) < len(sides)
-    top = ranked[0][1]
-    firsts = [] if is_one else [(offer, top) for offer, _ in firsts]
-    return [*firsts, *(pair for pair in ranked if all(pair[0] is not one for one, _ in firsts))]
+    firsts: list[Offer] = []
+    for words_of_side in sides_of(question):
+        side = QuestionWords(dict.fromkeys(words_of_side, 1.0))
+        named = (each for each, _ in ranked if side.share(side.lexemes_in(each.in_context)) == 1)
+        firsts += [each for each in [next(named, None)] if each is not None]
+    is_pair = len(firsts) > 1 and firsts[0] is not firsts[1]
+    return [(each, ranked[0][1]) for each in firsts] if is_pair else []
 
 
 def _order(offer: Offer, score: float, lookup: RecordLookup) -> tuple[float, float]:

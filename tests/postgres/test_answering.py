@@ -319,7 +319,7 @@ def test_question_for_documents_gets_their_number_and_the_first_of_them(library:
     topic = "Which documents mention a timeout?"
     listed = answering.answer(replace(asked(), question=topic))
     lead, *lines = listed.text.splitlines()
-    assert lead == "2 documents were found for this. The first are:"
+    assert lead == "2 results. The first are:"
     assert len(lines) == len(listed.cited) == 2
     assert all(each.title in listed.text for each in listed.cited_passages)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from django.utils.translation import ngettext
 
 from common.database import in_thread
-from search.answers.domain import Citation, Event, Sentence, Sources, State
+from search.answers.domain import Citation, Event, Passage, Sentence, Sources, State
 from search.answers.making.draft import AnswerDraft
 from search.answers.making.drafting import escaped, replay
 from search.answers.question_forms import Form, asks_for_all, form_of
@@ -24,16 +24,19 @@ async def write_list(work: AnswerDraft) -> list[Event]:
         number = await in_thread(documents_of(request.viewer, request.filters).count)
         text = ngettext("%(count)d document", "%(count)d documents", number)
         confidence: float | None = 1.0
-        firsts = []
+        firsts = list[Passage]()
     else:
         number, confidence = work.responses[0].total, now.retrieval_confidence
         text = ngettext(
-            "%(count)d document was found for this.",
-            "%(count)d documents were found for this. The first are:",
+            "%(count)d result:",
+            "%(count)d results. The first are:",
             number,
         )
         ranked = sorted(now.context.passages, key=lambda each: each.rank)
-        firsts = list({each.document: each for each in reversed(ranked)}.values())[::-1]
+        by_document = dict[int, Passage]()
+        for passage in ranked:
+            by_document.setdefault(passage.document, passage)
+        firsts = list(by_document.values())
     text %= {"count": number}
     sentences.append(Sentence(0, len(text), text))
     for passage in firsts:
