@@ -100,8 +100,13 @@ def extract(
     sure = answerability(asked, [ranked[0], *rest], quotes[0], context, confidence, lookup)
     if lookup.is_bare and not best.held:
         sure = min(sure, NO_RECORD)
+    return _with_value(query.text, quotes, best, sure)
+
+
+def _with_value(question: str, quotes: Sequence[Quote], best: Offer, sure: float) -> Extract:
+    """The extract, with the value that the question asks for if it is sure."""
     piece = [best.passage.text[part.start : part.end] for part in quotes[0].parts]
-    value = short_answer(query.text, best.text, piece)
+    value = short_answer(question, best.text, piece)
     is_sure = sure >= SURE
     is_found = best.defines or (value != "" and value in best.text)
     short = _named(value, best) if value and is_sure else ""

@@ -65,12 +65,8 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
                 if draft.is_repeating:
                     draft.end_repetition()
                     break
-        for event in _with_draft(work, draft, await off_loop(draft.close, len(draft.text))):
+        for event in await _closed(work, draft):
             yield event
-        if draft.has_new_markers:
-            yield Sources(work.now.context)
-            for event in replay(work.now):
-                yield event
         if not draft.has_words:
             raise ModelUnavailable("empty", gettext("The language model gave no answer."))
     except ModelUnavailable as error:
@@ -87,6 +83,13 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
             yield event
     for event in work.new_steps():
         yield event
+
+
+async def _closed(work: AnswerDraft, draft: Draft) -> list[Event]:
+    """The events at the end of a draft; the whole text again if it got citations."""
+    events = _with_draft(work, draft, await off_loop(draft.close, len(draft.text)))
+    again = [Sources(work.now.context), *replay(work.now)] if draft.has_new_markers else []
+    return [*events, *again]
 
 
 async def _checked(draft: Draft, piece: str) -> list[Event]:
