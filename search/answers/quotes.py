@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from ingestion import spaces
 from ingestion.domain import CELL_SEPARATOR
@@ -17,6 +18,7 @@ from ingestion.errors import EmbeddingError
 from ingestion.identifiers import DEFAULT_PATTERNS, Pattern
 from ingestion.lexical.sentences import Kind
 from ingestion.models import EmbeddingSpace
+from search.answers.checking.conflicts import Statement, conflicts
 from search.answers.content_words import words
 from search.answers.domain import SURE, Context
 from search.answers.question_forms import sides_of
@@ -97,10 +99,28 @@ def extract(
     best = ranked[0][0]
     own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
     quotes = _best(own, most)
-    sure = answerability(asked, [ranked[0], *rest], quotes[0], context, confidence, lookup)
+    other_sides = _other_sides(best, context)
+    rivals = [pair for pair in rest if not any(_is_in(pair[0], side) for side in other_sides)]
+    if other_sides and confidence is not None:
+        # It fell with the distance of the first document to the next, which says the same.
+        confidence = max(confidence, USUAL_CONFIDENCE)
+    sure = answerability(asked, [ranked[0], *rivals], quotes[0], context, confidence, lookup)
     if lookup.is_bare and not best.held:
         sure = min(sure, NO_RECORD)
     return _with_value(query.text, quotes, best, sure)
+
+
+def _other_sides(best: Offer, context: Context) -> list[Statement]:
+    """What other documents say of the same thing with another figure: no rivals of the sentence."""
+    pairs = [pair for each in conflicts(context) for pair in permutations(each.sides)]
+    return [other for own, other in pairs if _is_in(best, own)]
+
+
+def _is_in(offer: Offer, side: Statement) -> bool:
+    """Whether a sentence is, in part or as a whole, a side of a conflict."""
+    part = offer.parts[offer.at]
+    is_same = offer.passage.number == side.passage.number
+    return is_same and part.start < side.end and side.start < part.end
 
 
 def _with_value(question: str, quotes: Sequence[Quote], best: Offer, sure: float) -> Extract:

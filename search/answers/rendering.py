@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from ingestion.documents.currency import date_label, label
 from ingestion.documents.page_labels import page_label
 from search.answers.as_json import passage_url
+from search.answers.checking.conflicts import cited_conflicts
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
 from search.answers.question_forms import sides_of
 
@@ -50,15 +51,20 @@ def answer_html(answered: Answered, *, prefix: str) -> SafeString:
 
     The first reason follows a sentence that its sources do not support. Quoted pieces have the name
     of their section as a link to it in place of a citation; all but the first are folded, of a
-    comparison all but the first two.
+    comparison and of sources that disagree all but the first two.
     """
     parser = _markdown() if len(answered.text) <= MOST_CHARS else _paragraphs()
     nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
     safe = _safe(parser, _signed(answered, nonce))
     safe = safe if answered.model else _named(safe, answered, nonce)
     html = "".join(_dressed(safe, answered, prefix, nonce))
-    most = max(1, len(sides_of(answered.searched_for)))
+    most = 2 if has_two_sides(answered) else 1
     return mark_safe(html if answered.model else _folded(html, most))  # noqa: S308  # sanitised
+
+
+def has_two_sides(answered: Answered) -> bool:
+    """Whether an answer compares two things, or two of its sources disagree."""
+    return bool(sides_of(answered.searched_for) or cited_conflicts(answered))
 
 
 def _named(html: str, answered: Answered, nonce: str) -> str:

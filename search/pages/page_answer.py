@@ -13,6 +13,7 @@ from common.api.access import seconds_to_wait
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.domain import Answered, Mode, State
+from search.answers.rendering import has_two_sides
 from search.answers.request import AnswerRequest
 from search.pages.answer_asking import deserves_answer, may_start
 from search.pages.answer_cards import AnswerCard, answer_card
@@ -87,8 +88,8 @@ def _quoted(request: HttpRequest, form: SearchForm, response: SearchResponse) ->
 
 
 def _is_of(result: Result, answered: Answered) -> bool:
-    """Whether the first quoted piece is of the section that the result shows."""
-    if answered.state is not State.DONE or not answered.cited:
+    """Whether the piece is the only one in sight, and of the section that the result shows."""
+    if answered.state is not State.DONE or not answered.cited or has_two_sides(answered):
         return False
     passage = answered.cited_passages[0]
     path = result.section.path if result.section else result.heading_path

@@ -51,7 +51,7 @@ def test_a_date_is_at_every_door(client: Client, api: APIClient, terms: Document
     )
     (source,) = api.post(ANSWERS, {"q": QUESTION}, "json").json()["sources"]
     assert source["date"] == DATED
-    stored = api.get(f"{ANSWERS}{Answer.objects.get().public_id}/").json()
+    stored = api.get(f"{ANSWERS}{Answer.objects.latest('at').public_id}/").json()
     assert stored["sources"][0]["date"] == DATED
     chat = {"model": "steelyard", "messages": [{"role": "user", "content": QUESTION}]}
     reply = api.post(CHAT, chat, "json").json()
@@ -141,6 +141,10 @@ def test_an_answer_gives_both_figures_where_editions_disagree(
         "Rental terms 2023",
     ]
     assert note in client.post("/answers/", {"q": QUESTION}, follow=True).content.decode()
+    page = client.get("/", {"q": QUESTION}).content.decode()
+    box = page.split('<section class="answers"')[1].split("</section>\n")[0]
+    assert note in box
+    assert "further passage" not in box.split("24 hours")[0]
     chat = {"model": "steelyard", "messages": [{"role": "user", "content": QUESTION}]}
     reply = api.post(CHAT, chat, "json").json()
     assert "Sources disagree" in reply["choices"][0]["message"]["content"]
