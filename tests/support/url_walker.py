@@ -30,6 +30,7 @@ from ingestion.models import Chunk, Collection, Document, DocumentVersion
 _NOISE = (
     (re.compile(r"[A-Za-z0-9]{64}(?<!\w.{64})\b"), "TOKEN"),
     (re.compile(r'nonce="[^"]{24}"'), "NONCE"),
+    (re.compile(r"cursor=[\w%=-]+"), "CURSOR"),  # enciphered, and never twice the same
     (re.compile(r'"search_id":"[0-9a-f-]{36}"'), "SEARCH"),
     (re.compile(r"/searches/[0-9a-f-]{36}/"), "SEARCH"),
     (re.compile(r"answer-[0-9a-f]{8}(?<!\w.{15})\b"), "ANSWER"),

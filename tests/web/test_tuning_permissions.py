@@ -264,6 +264,7 @@ OPEN_READS = {
     "api/v1/concepts/",
     "api/v1/collections/", "api/v1/collections/<slug:slug>/", "api/v1/documents/",
     "api/v1/documents/<uuid:public_id>/", "api/v1/documents/<uuid:public_id>/versions/",
+    "api/v1/documents/<uuid:public_id>/original/",
     "api/v1/documents/<uuid:public_id>/sections/<int:chunk>/", "api/v1/profiles/",
     "api/v1/profiles/<profile:profile>/", "api/v1/answers/",
     "api/v1/answers/<uuid:answer_id>/",
