@@ -83,6 +83,13 @@ def indexes_of(spaces: Iterable[EmbeddingSpace]) -> dict[int, Index]:
     return {space.pk: indexes.get(space.index_name, Index(IndexState.NONE)) for space in rows}
 
 
+def index_bytes(space: EmbeddingSpace) -> int:
+    """The size of the space's index on disk; 0 without one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(pg_relation_size(to_regclass(%s)), 0)", [space.index_name])
+        return int(cursor.fetchone()[0])
+
+
 def _read(valid: bool, current: bool, phase: str | None, share: float | None) -> Index:
     if phase is not None:
         return Index(IndexState.BUILDING, phase, None if share is None else min(share, 1.0))

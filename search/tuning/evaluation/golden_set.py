@@ -25,6 +25,7 @@ from django.utils.translation import gettext
 from ingestion.errors import EmbeddingError
 from ingestion.models import Collection, Document
 from search.domain import Profile, QueryClass
+from search.engine.configuration import Configuration
 from search.engine.embed import warm_up
 from search.errors import RunFailed, SearchError
 from search.pipeline import Choices, SearchResponse
@@ -176,14 +177,20 @@ def _golden(query: GoldenQuery, grades: Mapping[str, int], present: Container[st
     )
 
 
-def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> GoldenRanking:
+def ask(
+    golden: Golden,
+    profile: Profile,
+    *,
+    embedding: float | None = None,
+    configured: Configuration | None = None,
+) -> GoldenRanking:
     """Run a golden query under `profile`, through the search that readers use.
 
     `embedding` is the query's embedding latency in ms (see `asking`): `milliseconds` is then the
-    latency of an uncached query.
+    latency of an uncached query. `configured` replaces the saved configuration.
     """
     choices = Choices(snapshot=profile, query_class=golden.query_class)
-    response = response_to(golden.text, golden.collections, choices)
+    response = response_to(golden.text, golden.collections, choices, configured=configured)
     if response is None:
         raise RunFailed(gettext("No search can run “%(text)s”.") % {"text": golden.text})
     return GoldenRanking(

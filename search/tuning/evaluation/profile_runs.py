@@ -15,6 +15,7 @@ from common.accounts.models import User
 from ingestion import spaces
 from search.domain import Classifier, Profile, QueryClass, Signal, Stage
 from search.engine import configuration
+from search.engine.configuration import Configuration
 from search.engine.embed import warm_up
 from search.engine.external_classifier import query_model
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
@@ -45,7 +46,12 @@ def evaluator() -> User:
 
 
 def response_to(
-    text: str, collections: Sequence[str], choices: Choices, *, page_size: int = DEFAULT_PAGE_SIZE
+    text: str,
+    collections: Sequence[str],
+    choices: Choices,
+    *,
+    page_size: int = DEFAULT_PAGE_SIZE,
+    configured: Configuration | None = None,
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
     try:
@@ -56,6 +62,7 @@ def response_to(
             choices=choices,
             page_size=page_size,
             purpose=Purpose.MEASUREMENT,
+            configuration=configured,
         )
     except (QueryTooLong, InvalidFilter, EmptyQuestion):
         return None

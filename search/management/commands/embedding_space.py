@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -12,6 +13,9 @@ from ingestion.management import PlainCommand
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import backfill, changes
 from ingestion.spaces.report import better_models, overview, report_on
+from search.management import progress
+from search.tuning.evaluation.measures import LEADING
+from search.tuning.evaluation.model_comparison import ModelComparison, compare
 
 POLL_SECONDS = 0.5
 # The options of `create` that configure the model; those not given keep its defaults.
@@ -34,7 +38,8 @@ class Command(PlainCommand):
     help = (
         "Show the embedding spaces, and change the embedding model without downtime: create a "
         "space for the new model, backfill it while the old one serves searches, activate it, "
-        "and drop the old one once rollback is no longer needed. See docs/operations.md."
+        "compare both, and drop the old one once rollback is no longer needed. See "
+        "docs/operations.md."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -57,6 +62,9 @@ class Command(PlainCommand):
             action.add_argument("space", help="its ID or name")
         status = actions.add_parser("status", help="show the state of one space or of all")
         status.add_argument("space", nargs="?")
+        compare = actions.add_parser("compare", help="which of two filled spaces ranks better here")
+        compare.add_argument("space", help="ID or name of one")
+        compare.add_argument("other", help="ID or name of the other")
         rollback = actions.add_parser("rollback", help="reactivate the previous space")
         for action in (activate, rollback):
             action.add_argument(
@@ -104,6 +112,12 @@ class Command(PlainCommand):
         advice = [each.text for each in better_models(spaces)]
         self.stdout.write("\n".join(("", *overview(spaces), *advice)))
 
+    def _compare(self, options: dict[str, Any]) -> None:
+        one, other = changes.find(options["space"]), changes.find(options["other"])
+        with progress("questions") as update:
+            comparison = compare(one, other, progress=update)
+        self.stdout.write("\n".join(_lines(comparison)))
+
     def _activate(self, options: dict[str, Any]) -> None:
         space = changes.find(options["space"])
         incomplete = options["incomplete"]
@@ -122,3 +136,26 @@ class Command(PlainCommand):
     def _show(self, space: EmbeddingSpace) -> None:
         space.refresh_from_db()
         self.stdout.write("\n".join(report_on(space).lines))
+
+
+QUESTIONS = {"golden": "golden queries", "made": "made questions"}
+
+
+def _lines(comparison: ModelComparison) -> Iterator[str]:
+    """The comparison as a table for a terminal, and what it comes to."""
+    one, other = comparison.one, comparison.other
+    yield f"{'':<28}{one.space.name:>24.24}{other.space.name:>24.24}"
+    verdicts = []
+    for kind, count, ours, theirs, change in comparison.rows():
+        interval = f"{change.mean:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
+        name = f"{QUESTIONS[kind]} ({count})"
+        yield f"{name:<28}{ours:>24.3f}{theirs:>24.3f}  {interval}"
+        better = (other if change.mean > 0 else one).space.name if change.is_clear else "neither"
+        verdicts.append(f"on the {QUESTIONS[kind]} {better} is clearly better")
+    yield f"{'seconds a thousand passages':<28}{one.seconds:>24.1f}{other.seconds:>24.1f}"
+    yield f"{'megabytes with the index':<28}{one.megabytes:>24.1f}{other.megabytes:>24.1f}"
+    yield (
+        f"\n{LEADING} under the active profile, each model on its own scale: "
+        + "; ".join(verdicts)
+        + "."
+    )
