@@ -139,7 +139,8 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
                 "kind", "name", "model", "base_url", "api_key_env", "folder",
             )}),
             (_("Options of some models"), {"fields": (
-                "dimensions_asked", "max_tokens_read", "query_prefix", "document_prefix", "knows",
+                "dimensions_asked", "max_tokens_read", "query_folder", "query_prefix",
+                "document_prefix", "knows",
             )}),
         )  # fmt: skip
 

@@ -20,7 +20,8 @@ from common.circuit_breaker import CircuitBreaker
 from ingestion.embedding.config import LocalModelConfig
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.embedding.local_model import LocalModel
-from ingestion.embedding.protocol import Vectors, encodable, unit_vectors
+from ingestion.embedding.model_folder import DENSE_FILES, dense_size
+from ingestion.embedding.protocol import Vectors, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 COMMAND = "make install EXTRAS=fastembed"
@@ -47,11 +48,15 @@ class Offer:
 
 _BGE = "Represent this sentence for searching relevant passages: "
 _BGE_ZH = "为这个句子生成表示以用于检索相关文章："
-E5_SMALL = "intfloat/multilingual-e5-small"  # not of fastembed's own list, see `_class_of`
+# Not of fastembed's own list, see `_class_of`.
+E5_SMALL = "intfloat/multilingual-e5-small"
+LEAF = "MongoDB/mdbr-leaf-ir"
 
 # Of fastembed's list those for text whose licence allows any use; other names of it work, too.
 EMBEDDERS = (
     Offer("BAAI/bge-small-en-v1.5", 0.067, "MIT", query_prefix=_BGE),
+    Offer("snowflake/snowflake-arctic-embed-xs", 0.09, "Apache-2.0", query_prefix=_BGE),
+    Offer(LEAF, 0.09, "Apache-2.0", query_prefix=_BGE),
     Offer("snowflake/snowflake-arctic-embed-s", 0.13, "Apache-2.0", query_prefix=_BGE),
     Offer(
         "nomic-ai/nomic-embed-text-v1.5-Q", 0.13, "Apache-2.0",
@@ -100,11 +105,15 @@ class FastembedEmbedder(LocalEmbedder):
         self._files = Path(config.models_dir)
         runner = _model("TextEmbedding", name, self._files).model
         offer = next((each for each in EMBEDDERS if each.name == name), Offer(name, 0, ""))
+        has_dense = name == LEAF
         return LocalModel(
             name=name,
             weights=runner._model_dir / runner.model_description.model_file,
             tokenizer=runner._model_dir / "tokenizer.json",
-            dimensions=runner.model_description.dim,
+            dimensions=(
+                dense_size(runner._model_dir) if has_dense else runner.model_description.dim
+            ),
+            dense=runner._model_dir / DENSE_FILES[1] if has_dense else None,
             window=_window(runner._model_dir),
             languages=offer.languages,
             # Its versions pooled some models in different ways, in classes of these names.
@@ -120,7 +129,7 @@ class FastembedEmbedder(LocalEmbedder):
 
     def _run(self, encoded: Sequence[Any]) -> Vectors:
         rows = list(self._session.get()[0].embed(encoded, batch_size=len(encoded)))
-        return unit_vectors(np.stack(rows), f"The model {self._card.name}")
+        return self._finished(np.stack(rows))
 
     def _open_session(self) -> tuple[Any, list[str]]:
         return _loaded(_model("TextEmbedding", self._model.name, self._files)), []
@@ -171,15 +180,19 @@ def _model(kind: str, name: str, models_dir: Path, threads: int = 1) -> Any:
 
 
 def _class_of(kind: str) -> Any:
-    """TextEmbedding, which then knows multilingual-e5-small, or TextCrossEncoder."""
+    """TextEmbedding, which then knows the models of our own, or TextCrossEncoder."""
     import fastembed
     from fastembed.common.model_description import ModelSource, PoolingType
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
     cls = fastembed.TextEmbedding
-    if all(each["model"] != E5_SMALL for each in cls.list_supported_models()):
-        source = ModelSource(hf=E5_SMALL)
-        cls.add_custom_model(E5_SMALL, PoolingType.MEAN, True, source, dim=384)
+    known = {each["model"] for each in cls.list_supported_models()}
+    for name, normalised, files in ((E5_SMALL, True, ()), (LEAF, False, DENSE_FILES)):
+        if name not in known:
+            cls.add_custom_model(
+                name, PoolingType.MEAN, normalised, ModelSource(hf=name), dim=384,
+                additional_files=list(files),
+            )  # fmt: skip
     return TextCrossEncoder if kind == "TextCrossEncoder" else cls
 
 

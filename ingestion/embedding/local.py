@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ingestion.embedding.config import LocalModelConfig, usable_cores
 from ingestion.embedding.local_model import LocalModel
 from ingestion.embedding.minilm import minilm_model
 from ingestion.embedding.model_folder import (
+    dense_layer,
     encoder_of,
     ends_of_wordpiece,
     folder_model,
@@ -60,6 +62,7 @@ class LocalEmbedder(Embedder):
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
         self._room = model.window - special
         self._ends = ends_of_wordpiece(self._encoder)
+        self._dense = dense_layer(model.dense) if model.dense else None
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
@@ -68,9 +71,29 @@ class LocalEmbedder(Embedder):
             max_tokens=model.window - special - prefix,
             languages=config.languages or model.languages,
         )
+        self._questions = self._question_model(config)
         self._session = PerProcess(self._open_session)
         self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
         self._ahead = PerProcess(lambda: ThreadPoolExecutor(1, "embedding-ahead"))
+
+    def _question_model(self, config: LocalModelConfig) -> LocalEmbedder | None:
+        """The model that embeds the questions, if it is another one, whose card is in this one's.
+
+        Raises EmbeddingRejected if its vectors have other dimensions.
+        """
+        if not config.query_folder:
+            return None
+        other = replace(
+            config, folder=config.query_folder, query_folder=None, pooling=None, max_tokens=None
+        )
+        questions, own = LocalEmbedder(other), self._card
+        if questions.card.dimensions != own.dimensions:
+            raise EmbeddingRejected(
+                f"{questions.card.name} gives questions {questions.card.dimensions} dimensions, "
+                f"{own.name} passages {own.dimensions}: choose two models of one space."
+            )
+        self._card = replace(own, fingerprint=f"{own.fingerprint}+{questions.card.fingerprint}")
+        return questions
 
     def _describe(self, config: LocalModelConfig) -> LocalModel:
         if config.folder:
@@ -123,6 +146,8 @@ class LocalEmbedder(Embedder):
 
         A long one takes up to four runs of the model, one a window and `threads` at a time.
         """
+        if self._questions:
+            return self._questions.embed_query(text)
         most = self._card.max_tokens - self._tokenizer.count(self._model.query_prefix)
         pieces, _ = query_windows(text, self._tokenizer, most)
         vectors = self._embed([self._model.query_prefix + piece for piece in pieces])
@@ -165,7 +190,14 @@ class LocalEmbedder(Embedder):
         session, names = self._session.get()
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = session.run(names[:1], {name: inputs[name] for name in names[1:]})[0]
-        return unit_vectors(self._pooled(states, mask), f"The model {self._card.name}")
+        return self._finished(self._pooled(states, mask))
+
+    def _finished(self, pooled: npt.NDArray[np.float32]) -> Vectors:
+        """The unit vectors after the model's dense layer, if it has one."""
+        if self._dense is not None:
+            weights, bias = self._dense
+            pooled = pooled @ weights + bias
+        return unit_vectors(pooled, f"The model {self._card.name}")
 
     def _pooled(self, states: npt.NDArray[np.float32], mask: Matrix) -> npt.NDArray[np.float32]:
         if self._model.pooling == "cls":
@@ -203,12 +235,13 @@ class LocalEmbedder(Embedder):
         unknown = set(inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         width = states[0].shape[2] if states else None
         # A width that is not a number was left dynamic when the model was exported.
-        wrong_width = isinstance(width, int) and width != self._card.dimensions
+        expected = self._card.dimensions if self._dense is None else len(self._dense[0])
+        wrong_width = isinstance(width, int) and width != expected
         if not states or unknown or wrong_width:
             raise EmbeddingRejected(
                 f"The model {self._card.name} cannot be used: it must map input_ids, "
                 "attention_mask and token_type_ids to token states of "
-                f"{self._card.dimensions} dimensions. "
+                f"{expected} dimensions. "
                 "Export it with sentence-transformers' ONNX backend."
             )
         return [states[0].name, *inputs]

@@ -12,7 +12,8 @@ from pathlib import Path
 class LocalModel:
     """A model as LocalEmbedder uses it: an ONNX file or bytes of one, and its parameters.
 
-    `window` includes special tokens. Without an `identity` it is that of the files.
+    `window` includes special tokens. `dense` is the safetensors file of a linear layer after the
+    pooling, if the model has one. Without an `identity` it is that of the files.
     """
 
     name: str
@@ -24,6 +25,7 @@ class LocalModel:
     pooling: str = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
+    dense: Path | None = None
     identity: str = ""
 
     def fingerprint(self) -> str:
@@ -34,7 +36,7 @@ class LocalModel:
         digest = hashlib.sha256(repr(parameters).encode())
         # Large models store their weights beside the graph, in files whose names begin with its.
         weights = sorted(self.weights.parent.glob(f"{self.weights.name}*"))
-        for path in (*weights, self.tokenizer):
+        for path in (*weights, self.tokenizer, *([self.dense] if self.dense else [])):
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return f"{self.name[:150]}-{digest.hexdigest()[:16]}"

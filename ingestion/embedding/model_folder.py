@@ -6,16 +6,20 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from tokenizers import Tokenizer as Encoder
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from ingestion.embedding.config import LocalModelConfig, Pooling
 from ingestion.embedding.local_model import LocalModel
+from ingestion.embedding.protocol import Vectors
 from ingestion.errors import EmbeddingRejected
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-SUPPORTED_MODULES = ("Transformer", "Pooling", "Normalize")
+SUPPORTED_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+DENSE = "2_Dense"
+DENSE_FILES = (f"{DENSE}/config.json", f"{DENSE}/model.safetensors")
 DEFAULT_WINDOW = 512  # the usual window of BERT-like models
 
 
@@ -32,7 +36,7 @@ def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
             f"The model folder {folder} must contain tokenizer.json and model.onnx (or "
             "onnx/model.onnx). Export the model with sentence-transformers' ONNX backend."
         )
-    _refuse_other_modules(folder)
+    has_dense = "Dense" in _modules(folder)
     pooling = _read(folder, "1_Pooling/config.json")
     prompts = _read(folder, "config_sentence_transformers.json").get("prompts") or {}
     return LocalModel(
@@ -40,7 +44,8 @@ def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
         weights=model,
         languages=config.languages or (),
         tokenizer=folder / "tokenizer.json",
-        dimensions=_dimensions(folder, pooling),
+        dimensions=dense_size(folder) if has_dense else _dimensions(folder, pooling),
+        dense=folder / DENSE_FILES[1] if has_dense else None,
         window=config.max_tokens or _window(folder),
         pooling=config.pooling or _pooling(folder, pooling),
         query_prefix=_prefix(config.query_prefix, prompts, "query"),
@@ -61,10 +66,11 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _refuse_other_modules(folder: Path) -> None:
+def _modules(folder: Path) -> list[str]:
+    """The kinds of the model's modules, if it states them. Raises EmbeddingRejected for others."""
     path = folder / "modules.json"
     if not path.is_file():
-        return
+        return []
     try:
         types = [str(module["type"]).rpartition(".")[2] for module in json.loads(path.read_bytes())]
     except (ValueError, KeyError, TypeError) as error:
@@ -75,6 +81,42 @@ def _refuse_other_modules(folder: Path) -> None:
             f"The model in {folder} has a {others[0]} module, which is not supported. Choose a "
             f"model of {', '.join(SUPPORTED_MODULES)} only, or use it through a server."
         )
+    return types
+
+
+def dense_size(folder: Path) -> int:
+    """The dimensions after the model's dense layer. Raises EmbeddingRejected if not linear."""
+    fields = _read(folder, DENSE_FILES[0])
+    size, activation = fields.get("out_features"), str(fields.get("activation_function"))
+    if not isinstance(size, int) or activation.rpartition(".")[2] != "Identity":
+        raise EmbeddingRejected(
+            f"The dense layer in {folder / DENSE} is missing or not linear, which is not "
+            "supported: copy the model folder again, or use the model through a server."
+        )
+    return size
+
+
+def dense_layer(path: Path) -> tuple[Vectors, Vectors]:
+    """The matrix of a linear layer, a row for each input, and its bias, out of a safetensors file.
+
+    Raises EmbeddingRejected.
+    """
+    try:
+        data = path.read_bytes()
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+
+        def array(name: str) -> Vectors:
+            first, end = (start + offset for offset in header[name]["data_offsets"])
+            kind = {"F32": "<f4", "F16": "<f2"}[header[name]["dtype"]]
+            numbers = np.frombuffer(data[first:end], kind).astype(np.float32)
+            return numbers.reshape(header[name]["shape"])
+
+        weights = array("linear.weight").T
+        has_bias = "linear.bias" in header
+        return weights, array("linear.bias") if has_bias else np.zeros(weights.shape[1], np.float32)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EmbeddingRejected(f"{path} cannot be read: copy the model folder again.") from error
 
 
 def _pooling(folder: Path, fields: dict[str, Any]) -> Pooling:

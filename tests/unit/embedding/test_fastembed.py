@@ -20,6 +20,7 @@ from search.errors import RerankerUnavailable
 from search.parts.reranker.local import FastembedReranker
 from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.ranking.rerank import RerankerInput
+from tests.support.dense_layers import write_dense
 from tests.support.fastembed_models import BGE, CROSS_ENCODER, bge, random_model
 from tests.support.programs import require_packages
 
@@ -82,6 +83,22 @@ def test_model_added_to_fastembed_is_offered(tmp_path: Path) -> None:
     ):
         mean = table[encoder.encode(prefix + TEXTS[0]).ids].mean(axis=0)
         np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_model_with_a_dense_layer_is_offered(tmp_path: Path) -> None:
+    """mdbr-leaf-ir: the mean over the tokens through a linear layer, of the hub or a folder."""
+    table = random_model(tmp_path, fastembed.LEAF, 384)
+    weights = np.random.default_rng(5).normal(size=(768, 384)).astype(np.float32)
+    shift = np.arange(768, dtype=np.float32)
+    arrays = {"linear.weight": weights, "linear.bias": shift}
+    write_dense(tmp_path / fastembed.LEAF, arrays, out_features=768)
+    model = embedder_of(fastembed.LEAF, tmp_path)
+    assert (model.card.dimensions, model.card.languages) == (768, ("en",))
+    encoder = Tokenizer.from_file(str(tmp_path / fastembed.LEAF / "tokenizer.json"))
+    encoder.no_padding()
+    mean = table[encoder.encode(TEXTS[0]).ids].mean(axis=0) @ weights.T + shift
+    (vector,) = model.embed_documents(TEXTS[:1])
+    np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
 
 
 def test_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
