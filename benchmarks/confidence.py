@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.libraries import Library, Question, read
+from benchmarks.libraries import Library, Question, candidates, read
 from benchmarks.reliability import QuestionKind, Sample, auroc, fit, is_held_out
 from benchmarks.temporary_site import ROOT, site
 
@@ -107,16 +107,7 @@ def _sample(
     library: Library, question: Question, cosines: Any, kind: QuestionKind, background: Background
 ) -> Sample | None:
     """The sample of the ranking of a library's passages; None if it has no evidence."""
-    from search.domain import (
-        ABSENT,
-        SIGNALS,
-        Candidates,
-        Query,
-        QueryClass,
-        Reading,
-        Signal,
-        row_type,
-    )
+    from search.domain import QueryClass, Signal
     from search.presets import default as presets
     from search.query.parse import count_words
     from search.ranking import Batch, prepare, score_batch
@@ -124,25 +115,9 @@ def _sample(
     from search.ranking.confidence import FIRST_PAGE, Evidence
 
     profile = presets.DEFAULT.profile
-    keyword, terms, missing = library.keyword(question)
-    rows = np.zeros(len(cosines), row_type(0))
-    rows["chunk"] = rows["document"] = np.arange(len(cosines))
-    rows["pin"] = rows["form"] = rows["language"] = ABSENT
-    rows["raw"] = np.nan
-    rows["raw"][:, SIGNALS.index(Signal.VECTOR)] = cosines
-    rows["raw"][:, SIGNALS.index(Signal.KEYWORD)] = keyword
-    near = np.zeros(len(cosines), np.bool_)
-    for scores in (cosines, keyword):
-        near[np.argsort(-scores)[: profile.depth]] = True
-    near &= (cosines > 0) | (keyword > 0)
-    if kind is QuestionKind.WITHHELD:
-        near[list(question.relevant)] = False
-    reading = Reading("english", len(cosines), len(question.lexemes))
-    candidates = Candidates(
-        Query(question.text), rows[near], terms=terms, unknown=missing, readings=(reading,),
-        by_meaning=True,
-    )  # fmt: skip
-    prepared = prepare(candidates, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
+    without = question.relevant if kind is QuestionKind.WITHHELD else frozenset()
+    pool = candidates(library, question, cosines, profile.depth, without=without)
+    prepared = prepare(pool, profile, frozenset({Signal.VECTOR, Signal.KEYWORD}))
     weights = profile.weights[QueryClass.GENERAL]
     leaning = MeaningEvidence.of(prepared, count_words(question.text))
     moved = weights.keyword * leaning.for_meaning * profile.short_lean
@@ -231,10 +206,10 @@ def embedders(names: Sequence[str]) -> Iterator[list[Model]]:
 
                 size = embedder.card.dimensions + 1
                 server = stack.enter_context(FakeOpenAI(*[scaled] * 100_000, dimensions=size))
-                patient = {"timeout": 3600.0, "deadline": 3600.0, "known_dimensions": size}
-                embedder = OpenAIEmbedder(
-                    OpenAIConfig(key, server.api_key, server.base_url, **patient)
+                behind = OpenAIConfig(
+                    key, server.api_key, server.base_url, known_dimensions=size, timeout=3600.0
                 )
+                embedder = OpenAIEmbedder(behind)
             made.append(Model(name, embedder))
         yield made
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from search.domain import Candidates
     from search.tuning.evaluation.judged_collections import JudgedCollection
 
 K1, B = 1.2, 0.75
@@ -102,6 +103,46 @@ def read(judged: JudgedCollection, passages: int, questions: int) -> Library:
             question(judged.queries[q], [p for p, g in judged.qrels[q].items() if g > 0])
             for q in query_ids
         ],
+    )
+
+
+def candidates(
+    library: Library,
+    question: Question,
+    cosines: Any,
+    depth: int,
+    embeddings: Any = None,
+    *,
+    without: frozenset[int] = frozenset(),
+) -> Candidates:
+    """The nearest and the best passages by words, so many each, but for those `without`.
+
+    `embeddings` has a row for each passage, for relevance feedback.
+    """
+    from search.domain import ABSENT, SIGNALS, Candidates, Query, Reading, Signal, row_type
+    from search.domain.candidates import HALF
+
+    keyword, terms, missing = library.keyword(question)
+    rows = np.zeros(len(cosines), row_type(0))
+    rows["chunk"] = rows["document"] = np.arange(len(cosines))
+    rows["pin"] = rows["form"] = rows["language"] = ABSENT
+    rows["raw"] = np.nan
+    rows["raw"][:, SIGNALS.index(Signal.VECTOR)] = cosines
+    rows["raw"][:, SIGNALS.index(Signal.KEYWORD)] = keyword
+    rows["embedded"] = embeddings is not None
+    near = np.zeros(len(cosines), np.bool_)
+    for scores in (cosines, keyword):
+        near[np.argsort(-scores)[:depth]] = True
+    near &= (cosines > 0) | (keyword > 0)
+    near[list(without)] = False
+    return Candidates(
+        Query(question.text),
+        rows[near],
+        None if embeddings is None else embeddings[near].astype(HALF),
+        terms=terms,
+        unknown=missing,
+        readings=(Reading("english", len(cosines), len(question.lexemes)),),
+        by_meaning=True,
     )
 
 
