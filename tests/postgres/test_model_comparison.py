@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from ingestion import spaces
 from ingestion.embedding import Embedder
-from ingestion.models import Document, EmbeddingSpace
+from ingestion.models import Chunk, Document, EmbeddingSpace
 from ingestion.models.collections import JUDGED
 from ingestion.models.statistics import recount
 from ingestion.spaces import backfill, changes
@@ -19,6 +19,7 @@ from ingestion.spaces.report import report_on
 from search.engine import configuration, similarity_background
 from search.errors import RunFailed
 from search.ranking.cosine_scale import MINILM, CosineScale
+from search.tuning.evaluation.golden_set import Golden, ask
 from search.tuning.evaluation.model_comparison import compare, made_questions
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document
@@ -35,15 +36,26 @@ PAIRS = {
     "Our canine must wear a lead in the park.": "rules for taking the dog outside",
     "The lecture is cancelled owing to heavy snow.": "is the class held in bad weather",
 }
+WORDS = ("Workshop", "Surgery", "Sales", "Nursery", "Pets", "Courses")
+# Each document's second passage, in other words again.
+MORE = (
+    "Mechanics change tyres, oil and brakes of every automobile that is towed in over there. ",
+    "Nurses take blood and write prescriptions while the sick wait in the hall downstairs. ",
+    "Customers who return goods get their payment back from the cashier without any fee. ",
+    "Parents sing lullabies and dim the lamp so that their little one dozes off quickly. ",
+    "Puppies are walked on a leash, and owners pick up what these animals leave behind. ",
+    "Students stay at home during storms, and teachers hold their lessons another day. ",
+)
 OFFSET = 2.0  # of a further coordinate: all cosines lie between .6 and 1
 
 
 @pytest.fixture
 def library() -> EmbeddingSpace:
     """The packaged model's space with a golden query for each document."""
-    collection = make_collection()
+    collection = make_collection(chunk_tokens=32, overlap_tokens=0)
     for number, (text, question) in enumerate(PAIRS.items()):
-        document = make_document(collection, text, file_name=f"{number}.txt")
+        content = f"# {WORDS[number]}\n\n{text} {text}\n\n{MORE[number] * 2}"
+        document = make_document(collection, content, file_name=f"{number}.md")
         golden = GoldenQuery.objects.create(text=question)
         Judgement.objects.create(query=golden, reference=document.public_id, grade=3)
     recount()
@@ -115,24 +127,39 @@ def test_worse_model_is_called_worse(library: EmbeddingSpace, model: Any) -> Non
     assert golden[:2] == ("golden", 6)
     assert golden[2] > golden[3]
     assert (golden[4].is_clear, golden[4].mean) == (True, pytest.approx(golden[3] - golden[2]))
-    assert made[:2] == ("made", 6)
+    assert made[0] == "made"
+    assert made[1] >= 2 * len(PAIRS)
+    assert made[2] > made[3]
     both = compare(library, other)
     assert both.one.seconds > 0
-    # Six vectors of 384 and of 8 numbers, and an index.
+    # As many vectors of 384 and of 8 numbers, and an index.
     assert both.one.megabytes > both.other.megabytes > 0
 
 
-def test_made_questions_are_the_words_of_their_document(library: EmbeddingSpace) -> None:
-    judged = make_collection(f"{JUDGED}corpus")  # searched only if it is named
-    make_document(judged, "A corpus of a measurement is no part of the library.", file_name="c.txt")
-    assert len(list(made_questions())) == len(PAIRS)
-    made = list(made_questions(4))
-    assert len(made) == 4
-    for golden in made:
-        (document,) = Document.objects.filter(public_id__in=golden.qrels)
-        assert any(golden.text in text for text in PAIRS)
-        assert document.current is not None
-    assert [each.text for each in made_questions(4)] == [each.text for each in made]
+def test_made_questions_are_answered_by_the_other_passages(library: EmbeddingSpace) -> None:
+    # Searched only if it is named.
+    judged = make_collection(f"{JUDGED}corpus", chunk_tokens=32, overlap_tokens=0)
+    make_document(judged, "A corpus is no part of the library. " * 20, file_name="c.txt")
+    text = "The lighthouse keeper polishes brass every evening."
+    alone = make_document(make_collection("Coast"), text, file_name="coast.txt")
+    made = list(made_questions())
+    assert {each.public_id for each in made} == documents("Handbook")
+    sentences = [each.replace(",", "") for each in (*PAIRS, *MORE)]
+    assert all(any(golden.text in each for each in sentences) for golden in made)
+    assert [each.text for each in made_questions(4)] == [each.text for each in made[:4]]
+
+    (chunk,) = Chunk.objects.filter(document=alone)
+    golden, profile = Golden(-chunk.pk, "", text), configuration.current().profile()
+    assert ask(golden, profile).first == str(alone.public_id)
+    others = ask(golden, profile, without=chunk.pk).ranking
+    assert str(alone.public_id) not in others
+    assert set(others) <= documents("Handbook")
+
+
+def documents(collection: str) -> set[str]:
+    """The public ids of a collection's documents."""
+    rows = Document.objects.filter(collection__name=collection)
+    return {str(each.public_id) for each in rows}
 
 
 def test_space_without_its_vectors_is_not_compared(library: EmbeddingSpace) -> None:

@@ -183,18 +183,20 @@ def ask(
     *,
     embedding: float | None = None,
     configured: Configuration | None = None,
+    without: int | None = None,
 ) -> GoldenRanking:
     """Run a golden query under `profile`, through the search that readers use.
 
     `embedding` is the query's embedding latency in ms (see `asking`): `milliseconds` is then the
-    latency of an uncached query. `configured` replaces the saved configuration.
+    latency of an uncached query. `configured` replaces the saved configuration; `without` is a
+    chunk that does not count.
     """
     choices = Choices(snapshot=profile, query_class=golden.query_class)
     response = response_to(golden.text, golden.collections, choices, configured=configured)
     if response is None:
         raise RunFailed(gettext("No search can run “%(text)s”.") % {"text": golden.text})
     return GoldenRanking(
-        ranking=_public_ids(response),
+        ranking=_public_ids(response, without),
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
         problem=problem_of(response),
@@ -232,8 +234,9 @@ def set_hash(goldens: Sequence[Golden]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _public_ids(response: SearchResponse) -> tuple[str, ...]:
-    ordered = response.ranking.documents
+def _public_ids(response: SearchResponse, without: int | None) -> tuple[str, ...]:
+    hits = (hit for hit in response.ranking.hits if hit.chunk_id != without)
+    ordered = list(dict.fromkeys(hit.document_id for hit in hits))
     rows = Document.objects.filter(pk__in=ordered).values_list("pk", "public_id")
     public: dict[int, UUID] = dict(rows)
     return tuple(str(public[pk]) for pk in ordered if pk in public)

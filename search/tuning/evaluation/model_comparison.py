@@ -19,7 +19,7 @@ from search.tuning.evaluation.measures import LEADING, Interval, difference, mea
 from search.tuning.evaluation.profile_runs import evaluator
 
 MADE = 200  # as many questions as give an interval of about .02; a guess
-FEWEST_WORDS, LONGEST = 3, 200  # of a made question, in words and in characters
+FEWEST_WORDS, LONGEST = 4, 200  # of a made question, in words and in characters
 TIMED = 32  # passages: one batch of a local model
 # Besides its numbers of two bytes each: the header of a vector, of its row, and the row's keys.
 ROW_BYTES = 8 + 28 + 16
@@ -79,7 +79,8 @@ def compare(
         for name, goldens in kinds.items():
             rankings = {}
             for golden in goldens:
-                answer = ask(golden, profile, configured=configured)
+                source = -golden.pk if name == "made" else None
+                answer = ask(golden, profile, configured=configured, without=source)
                 if answer.problem:
                     raise RunFailed(f"{space}: {answer.problem}")
                 rankings[golden.key], done = answer.ranking, done + 1
@@ -90,22 +91,22 @@ def compare(
 
 
 def made_questions(most: int = MADE) -> Iterator[Golden]:
-    """Yield questions whose document is known, by turns a passage's heading and first sentence.
+    """Yield first sentences of passages, answered by the other passages of their document.
 
-    Of searched passages in the order of their hashes, so that they are the same each time. Their
-    words are the document's own, which favours keywords: they tell models apart, not profiles.
+    The inverse cloze task (Lee, Chang & Toutanova 2019); `pk` is the passage's, negative. Of
+    searched passages in the order of their hashes, so that they are the same each time.
     """
-    chunks = Chunk.objects.searched_by(evaluator()).order_by("content_hash", "pk")
+    chunks = Chunk.objects.searched_by(evaluator()).filter(version__chunk_count__gt=1)
+    rows = chunks.select_related("document").order_by("content_hash", "pk")[: 2 * most]
     texts: set[str] = set()
-    for number, chunk in enumerate(chunks.select_related("document")[: 2 * most]):
-        heading = chunk.heading_path[-1] if chunk.heading_path else ""
-        sentence = next((chunk.text[s.start : s.end] for s in sentences(chunk.text)), "")
+    for chunk in rows:
         # Words alone: quotes and colons would be operators.
-        text = " ".join(_WORD.findall(heading if number % 2 and heading else sentence))[:LONGEST]
-        if len(text.split()) >= FEWEST_WORDS and text not in texts and len(texts) < most:
+        every = (_WORD.findall(chunk.text[each.start : each.end]) for each in sentences(chunk.text))
+        text = " ".join(next((words for words in every if len(words) >= FEWEST_WORDS), ()))
+        if text and text not in texts and len(texts) < most:
             texts.add(text)
             document = str(chunk.document.public_id)
-            yield Golden(-chunk.pk, document, text, qrels={document: 1})
+            yield Golden(-chunk.pk, document, text[:LONGEST], qrels={document: 1})
 
 
 def _costs(space: EmbeddingSpace) -> ModelFigures:
