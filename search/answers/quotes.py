@@ -80,7 +80,7 @@ def extract(
     identifiers comes last, and is called no answer.
 
     `terms` and `confidence` are those of the search; without terms all words weigh the same.
-    Without an embedder, or if it fails, only words are compared.
+    Without an embedder only words are compared.
     """
     question = QuestionWords(question_weights(query.text, terms), definition_of(query.text))
     lookup = RecordLookup.of(query, patterns)
@@ -93,27 +93,30 @@ def extract(
         zip(compared, points, strict=True), key=lambda pair: _order(pair[0], pair[1], lookup)
     )
     sides = _of_sides(query.text, ranked)
-    asked = " ".join(sides_of(query.text)[0]) if sides else query.text
     rest = [pair for pair in ranked if all(pair[0] is not offer for offer, _ in sides)]
     ranked = [*sides, *rest]
     best = ranked[0][0]
     own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
     quotes = _best(own, most)
-    other_sides = _other_sides(best, context)
-    rivals = [pair for pair in rest if not any(_is_in(pair[0], side) for side in other_sides)]
-    if other_sides and confidence is not None:
-        # It fell with the distance of the first document to the next, which says the same.
-        confidence = max(confidence, USUAL_CONFIDENCE)
+    asked = " ".join(sides_of(query.text)[0]) if sides else query.text
+    rivals = _without_other_sides(rest, best, context)
+    if len(rivals) < len(rest):
+        confidence = None  # it fell with the distance to the next document, which says the same
     sure = answerability(asked, [ranked[0], *rivals], quotes[0], context, confidence, lookup)
     if lookup.is_bare and not best.held:
         sure = min(sure, NO_RECORD)
     return _with_value(query.text, quotes, best, sure)
 
 
-def _other_sides(best: Offer, context: Context) -> list[Statement]:
-    """What other documents say of the same thing with another figure: no rivals of the sentence."""
+def _without_other_sides(
+    ranked: Sequence[tuple[Offer, float]], best: Offer, context: Context
+) -> list[tuple[Offer, float]]:
+    """A ranking without what other documents say of the same thing with another figure than the
+    best sentence: no rivals of it.
+    """
     pairs = [pair for each in conflicts(context) for pair in permutations(each.sides)]
-    return [other for own, other in pairs if _is_in(best, own)]
+    others = [other for own, other in pairs if _is_in(best, own)]
+    return [pair for pair in ranked if not any(_is_in(pair[0], other) for other in others)]
 
 
 def _is_in(offer: Offer, side: Statement) -> bool:
