@@ -99,13 +99,28 @@ def extract(
     own = [pair for pair in ranked if pair[0].held or not (lookup.is_bare and best.held)]
     quotes = _best(own, most)
     asked = " ".join(sides_of(query.text)[0]) if sides else query.text
-    rivals = _without_other_sides(rest, best, context)
-    if len(rivals) < len(rest):
-        confidence = None  # it fell with the distance to the next document, which says the same
-    sure = answerability(asked, [ranked[0], *rivals], quotes[0], context, confidence, lookup)
-    if lookup.is_bare and not best.held:
-        sure = min(sure, NO_RECORD)
+    sure = _sureness(asked, [ranked[0], *rest], quotes[0], context, confidence, lookup)
     return _with_value(query.text, quotes, best, sure)
+
+
+def _sureness(
+    question: str,
+    ranked: Sequence[tuple[Offer, float]],
+    quote: Quote,
+    context: Context,
+    retrieval: float | None,
+    lookup: RecordLookup,
+) -> float:
+    """The answerability, at most NO_RECORD for a piece without the identifier asked for.
+
+    Another document that says the same with another figure is no rival. The confidence of the
+    retrieval fell with the distance to it, and does not count.
+    """
+    best = ranked[0][0]
+    rivals = _without_other_sides(ranked, best, context)
+    known = retrieval if len(rivals) == len(ranked) else None
+    sure = answerability(question, rivals, quote, context, known, lookup)
+    return min(sure, NO_RECORD) if lookup.is_bare and not best.held else sure
 
 
 def _without_other_sides(
