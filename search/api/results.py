@@ -183,11 +183,15 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     language = serializers.CharField()
     created = serializers.DateTimeField()
     metadata = MetadataField()
-    date = DocumentDateField()
+    date = serializers.SerializerMethodField()
     gap = serializers.CharField(
         help_text="What of the document is not searchable, in words; empty if nothing is known."
     )
     currency = serializers.SerializerMethodField()
+
+    @extend_schema_field(DocumentDateField())
+    def get_date(self, result: Result) -> dict[str, str] | None:
+        return result.date and result.date.as_data()
 
     @extend_schema_field(CurrencyField(help_text="Whether the document is current."))
     def get_currency(self, result: Result) -> Any:

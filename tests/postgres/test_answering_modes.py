@@ -460,7 +460,8 @@ def test_answer_carries_degradations_and_notes_of_its_search(
 
     def search(*args: Any, **options: Any) -> SearchResponse:
         found = searched(*args, **options)
-        settled = replace(found.settled, hidden=frozenset({1}))
+        query = replace(found.query, hidden=frozenset({1}))
+        settled = replace(found.settled, query=query)
         return replace(
             found,
             ranking=replace(found.ranking, settled=settled),

@@ -165,7 +165,7 @@ class TestEvaluate:
         printed = by_question(outcome)
         row = "| how much does the crane lift | old/harbour.md#Cranes | 3 of 3 | yes | 1 |"
         assert row in printed
-        assert "Right passage first in 2 of 2, one that answers (grade 2 or better) in 2" in printed
+        assert "Right passage first in 1 of 2, one that answers (grade 2 or better) in 1" in printed
         assert "right document among the first three in 2 of 2" in printed
         assert "| what does the ferry cost |" not in by_question(outcome, ["q1"])
         with pytest.raises(EvaluationError, match="no measured query q9"):

@@ -26,12 +26,12 @@ def errors(form: Parameters) -> dict[str, Any]:
 
 
 def test_requests_share_serializer_fields_only() -> None:
-    first = SearchParameters(data=QueryDict("q=tides&page=2&collection=a&collection=b"))
-    second = SearchParameters(data=QueryDict("q=winds&exact=1"))
+    first = SearchParameters(data=QueryDict("query=tides&page=2&collection=a&collection=b"))
+    second = SearchParameters(data=QueryDict("query=winds&exact=1"))
     assert first.is_valid()
     assert second.is_valid()
-    assert first.fields["q"] is second.fields["q"]
-    assert (first.validated_data["q"], second.validated_data["q"]) == ("tides", "winds")
+    assert first.fields["query"] is second.fields["query"]
+    assert (first.validated_data["query"], second.validated_data["query"]) == ("tides", "winds")
     assert first.filters.collections == ("a", "b")
     assert second.filters.collections == ()
     assert (first.validated_data["page"], second.validated_data["page"]) == (2, 1)

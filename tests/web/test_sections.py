@@ -251,8 +251,9 @@ Default: None. Where files go if a session is stored in files.
     ids=["named", "most words elsewhere", "exact words", "only a heading"],
 )
 def test_quoted_words_are_from_the_named_section(
-    client: Client, db: None, question: str, heading: str, quoted: str
+    client: Client, db: None, settings: Any, question: str, heading: str, quoted: str
 ) -> None:
+    settings.ANSWERS_AUTOMATIC = "no"  # a piece would stand in place of the snippet
     make_document(make_collection(), PACKED, file_name="settings.md")
     page = client.get("/", {"q": question}).content.decode()
     assert headings(page) == [heading]
