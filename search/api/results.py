@@ -191,7 +191,7 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
 
     @extend_schema_field(DocumentDateField())
     def get_date(self, result: Result) -> dict[str, str] | None:
-        return result.date and result.date.as_data()
+        return result.date.as_data() if result.date else None
 
     @extend_schema_field(CurrencyField(help_text="Whether the document is current."))
     def get_currency(self, result: Result) -> Any:
