@@ -269,8 +269,8 @@ def test_static_files_are_served(tmp_path: Path) -> None:
 # --- under gunicorn ------------------------------------------------------------------------------
 
 
-def _get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=60) as reply:
+def _get(url: str, **headers: str) -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as reply:
         return json.load(reply)
 
 
@@ -281,6 +281,7 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
     """One process answers all three; on SIGTERM it ends, although a client is still connected.
 
     A client that leaves before its response is logged as one that left (499), not as an error.
+    Without a proxy no client is believed to have come by https.
     """
     make_document(make_collection(), CONNECTIONS, title="Connections")
 
@@ -294,6 +295,10 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
             leaving.sendall(b"GET /api/v1/search/?q=a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         (result, *_) = _get(f"{base}/api/v1/search/?q=connection+timeout")["results"]
         assert result["document"]["title"] == "Connections"
+        (result, *_) = _get(
+            f"{base}/api/v1/search/?q=connection+timeout", **{"X-Forwarded-Proto": "https"}
+        )["results"]
+        assert result["document"]["url"].startswith(f"{base}/documents/")
         called = async_to_sync(tools)(base)
         assert not called.is_error
         (item,) = called.content
@@ -304,6 +309,24 @@ def test_pages_api_and_agents_under_gunicorn_and_a_clean_end(
     assert process.returncode == 0
     assert b"Traceback" not in errors, errors.decode()
     assert "GET /api/v1/search/ 499 " in log.read_text()
+
+
+def test_secrets_of_addresses_are_masked_in_the_access_log() -> None:
+    paths = {
+        "/me/reviews/tok/feed/": "/me/reviews/…/feed/",
+        "/me/unsubscribe/tok/": "/me/unsubscribe/…/",
+        "/me/searches/5f/feed/tok/": "/me/searches/5f/feed/…/",
+        "/me/searches/5f/": "/me/searches/5f/",
+    }
+    code = f"""
+from gunicorn.glogging import Logger
+import kbsite.gunicorn as site
+Logger.atoms = lambda self, path: {{"U": path, "s": 200}}
+logger = object.__new__(site.logger_class)
+for path, masked in {paths!r}.items():
+    assert logger.atoms(path) == {{"U": masked, "s": 200}}
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True, timeout=50)
 
 
 def test_warm_up_of_a_process_has_a_time_limit() -> None:

@@ -1,0 +1,99 @@
+"""How likely it is that the first piece answers a question."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import permutations
+
+from search.answers.checking.conflicts import Statement, conflicts
+from search.answers.domain import Context
+from search.answers.quote_pieces import Quote
+from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
+from search.presentation.records import RecordLookup
+
+# The most for a piece without the identifier that was asked for: below SURE. A guess.
+NO_RECORD = 0.5
+# The weights of a logistic regression for "the first piece answers", fitted on the manuals of
+# Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
+# articles, with foreign questions (docs/answers.md).
+CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
+WIDEST = 6.0  # margins beyond it say no more; a guess
+# The mean of the fit's questions stands for a confidence that is unknown.
+USUAL_CONFIDENCE = 0.68
+
+_NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+
+
+def answerability(
+    question: str,
+    ranked: Sequence[tuple[Offer, float]],
+    quote: Quote,
+    context: Context,
+    retrieval: float | None,
+    lookup: RecordLookup,
+) -> float:
+    """The probability, in (0, 1), that the piece around the best sentence answers.
+
+    The confidence of the `retrieval`, the margin over the best sentence of another passage and the
+    share of the question's content words that the piece says with its headings raise it. A number
+    that the passage lacks lowers it, and so does an identifier that the context lacks. It is at
+    most NO_RECORD for a piece without the identifier that is asked for.
+
+    Another document that says the same with another figure is no rival: a retrieval that is less
+    confident than usual because of it counts as a usual one.
+    """
+    best = ranked[0][0]
+    rivals = _without_other_sides(ranked, best, context)
+    sure = USUAL_CONFIDENCE if retrieval is None else retrieval
+    if len(rivals) < len(ranked):
+        sure = max(sure, USUAL_CONFIDENCE)
+    everything = " ".join(
+        " ".join((passage.title, *passage.heading_path, passage.text)).casefold()
+        for passage in context.passages
+    )
+    own = QuestionWords(question_weights(question, ()))
+    names = (best.section.title, *best.section.heading_path)
+    piece = (best.passage.text[part.start : part.end] for part in quote.parts)
+    logit = (
+        CONFIDENCE * sure
+        + MARGIN * _margin(rivals, lookup)
+        + SAID * own.share(own.lexemes_in(" ".join((*names, *piece))))
+        + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
+        + ABSENT * any(name.casefold() not in everything for name in IDENTIFIER.findall(question))
+        + CONSTANT
+    )
+    probability = 1 / (1 + math.exp(-logit))
+    return min(probability, NO_RECORD) if lookup.is_bare and not best.held else probability
+
+
+def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:
+    """The margin over the best sentence of another passage, as a share of WIDEST; 0 without one.
+
+    Of a bare lookup over what holds the identifier as well; the widest if no other passage does.
+    """
+    best, score = ranked[0]
+    others = [pair for pair in ranked if pair[0].passage.number != best.passage.number]
+    rivals = [points for each, points in others if not lookup.is_bare or each.held >= best.held]
+    if best.held and not rivals and lookup.is_bare:
+        return 1.0
+    return min(score - max(rivals, default=score), WIDEST) / WIDEST
+
+
+def _without_other_sides(
+    ranked: Sequence[tuple[Offer, float]], best: Offer, context: Context
+) -> list[tuple[Offer, float]]:
+    """A ranking without what other documents say of the same thing with another figure than the
+    best sentence: no rivals of it.
+    """
+    pairs = [pair for each in conflicts(context) for pair in permutations(each.sides)]
+    others = [other for own, other in pairs if _is_in(best, own)]
+    return [pair for pair in ranked if not any(_is_in(pair[0], other) for other in others)]
+
+
+def _is_in(offer: Offer, side: Statement) -> bool:
+    """Whether a sentence is, in part or as a whole, a side of a conflict."""
+    part = offer.parts[offer.at]
+    is_same = offer.passage.number == side.passage.number
+    return is_same and part.start < side.end and side.start < part.end
