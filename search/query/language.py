@@ -72,7 +72,7 @@ def unfamiliar(text: str, readings: Sequence[Reading], supported: Sequence[str])
         is_searched = any(reading.config == text_config(code) for reading in searched)
         return name if is_searched and code not in supported else ""
     main = max(searched, key=lambda reading: (reading.chunks, reading.config))
-    config = _own(readings) or main.config
+    config = own_config(readings) or main.config
     # `simple` is for languages without a configuration, or not recognised.
     is_named = config in TEXT_CONFIGS.values()
     return config.title() if is_named and config not in configs_of(supported) else ""
@@ -202,7 +202,7 @@ def leaning_on_keywords(weights: Weights) -> Weights:
     return replace(weights, vector=vector, keyword=weights.keyword + weights.vector - vector)
 
 
-def _own(readings: Sequence[Reading]) -> str:
+def own_config(readings: Sequence[Reading]) -> str:
     """The configuration with clearly the most stop words in the query, or empty."""
     ordered = sorted(readings, key=lambda reading: reading.words)
     if len(ordered) < 2 or ordered[1].words - ordered[0].words < SURE:
