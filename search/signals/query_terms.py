@@ -44,7 +44,6 @@ _KINDS = {
     "fold": (FOLDED, 30_000),
     "acronym": (1.0, 40_000),
 }
-_ACRONYM_PLACE = 40_000
 # The dimensions of a vector of terms, as of `Chunk.terms`.
 _DIMENSIONS = 1_000_000_000
 
@@ -221,14 +220,13 @@ class AskedWords:
 
     def params(self) -> dict[str, Any]:
         """The parameters of TABLE and of the other SQL of the question's words."""
-        terms = self.terms
-        rows = [{**term._asdict(), "quoted": term.quoted} for term in terms.items]
+        rows = [{**term._asdict(), "quoted": term.quoted} for term in self.terms.items]
         return {
             "terms": json.dumps(rows),
-            "question_weights": vector(terms.weights()),
-            "any_term": terms.any_of(lambda term: term.idf > 0),
-            "total_idf": max(sum(term.idf for term in terms.items), 1e-9),
-            "lexemes": terms.words,
+            "question_weights": vector(self.terms.weights()),
+            "any_term": self.terms.any_of(lambda term: term.idf > 0),
+            "total_idf": max(sum(term.idf for term in self.terms.items), 1e-9),
+            "lexemes": self.terms.words,
         }
 
     def _terms(self, texts: Iterable[int], without: Collection[str] | None = None) -> Terms:
@@ -279,7 +277,7 @@ class AskedWords:
         with_words = {
             each.text
             for each, stay in zip(occurrences, stays, strict=True)
-            if stay and each.place < _ACRONYM_PLACE
+            if stay and each.place < _KINDS["acronym"][1]
         }
         return [
             each._replace(stays=stay or each.text not in with_words)

@@ -54,17 +54,16 @@ SELECT first.id
 FROM (
     SELECT d.id, d.current_id, {sum} + (
                SELECT {sum} FROM term
-               WHERE NOT {is_rare} AND lexeme = ANY(tsvector_to_array(d.title_terms))
+               WHERE chunks_before >= %(budget)s AND lexeme = ANY(tsvector_to_array(d.title_terms))
            ) AS strength
     FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
-    WHERE {is_rare}
+    WHERE chunks_before < %(budget)s
     GROUP BY d.id
     ORDER BY strength DESC, d.id
 ) titled, LATERAL ({first}) first(id)
 ORDER BY titled.strength DESC, titled.id
 LIMIT {depth}
 """
-_IS_RARE = "chunks_before < %(budget)s"
 
 
 class TitleSignal(SignalPart):
@@ -83,7 +82,7 @@ class TitleSignal(SignalPart):
 
     def sql(self, inputs: Inputs) -> SignalSQL:
         profile = inputs.profile
-        parts = {"sum": _SUMS[profile.title_scorer], "is_rare": _IS_RARE}
+        strength = _SUMS[profile.title_scorer]
         # Only the current version's chunks are searchable. By it the first one is one look into an
         # index; by the document it would be found among all of its chunks.
         current = RawSQL(
@@ -91,7 +90,7 @@ class TitleSignal(SignalPart):
         )
         first = inputs.scope.chunks.filter(current, ordinal=0).order_by().values("pk")[:1]
         first_sql, params = named(first, "titled")
-        find = _TITLED.format(**parts, first=first_sql, depth=int(profile.depth))
+        find = _TITLED.format(sum=strength, first=first_sql, depth=int(profile.depth))
         score = _HOLDS.format(score=_SCORES[profile.title_scorer])
         if profile.title_scorer is TitleScorer.COVERAGE:
             score = _BEST_SECTION.format(title=score)
