@@ -13,6 +13,7 @@ import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -22,8 +23,9 @@ from benchmarks.search_speed import ROOT
 if TYPE_CHECKING:
     from search.domain import Query
 
-# A statement and its parameters, those of the question apart.
-Rule = tuple[str, dict[str, Any]]
+# A statement and its parameters, those of the question apart, and the changed constants of its
+# module.
+Rule = tuple[str, dict[str, Any], Mapping[str, Any]]
 
 EXACT = "all terms: exact"
 BUDGETS = (2_500, 5_000, 10_000, 20_000)
@@ -36,7 +38,7 @@ SELECT id FROM ingestion_chunk
 WHERE searchable AND collection_id = ANY(ARRAY(SELECT id FROM readable))
   AND lexemes @@ (SELECT string_agg(quoted, ' | ')::tsquery FROM term
                   WHERE chunks_before < {budget})
-ORDER BY -(terms <#> (SELECT weights FROM question)) DESC, id LIMIT {depth}
+ORDER BY -(terms <#> %(question_weights)s::sparsevec) DESC, id LIMIT {depth}
 """
 # MaxScore as published: whole terms only.
 _WHOLE_TERMS = """
@@ -126,18 +128,24 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
     with mock.patch.dict(vars(keyword), changed):
         inputs = Inputs(Query(""), Scope.of(None, Filters()), profile, frozenset())
         signal = KeywordSignal().sql(inputs)
-    return _rule(str(signal.find), signal.tables, {**signal.score_params, "budget": budget})
+    params = {**signal.score_params, "budget": budget}
+    return _rule(str(signal.find), signal.tables, params, changed)
 
 
-def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
+def _rule(
+    find: str,
+    tables: str = "",
+    params: Mapping[str, Any] = MappingProxyType({}),
+    changed: Mapping[str, Any] = MappingProxyType({}),
+) -> Rule:
     from common.database import named
     from ingestion.models import Collection
-    from search.signals import query_terms as query_terms
+    from search.signals import query_terms
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
-    common = f"{query_terms.TABLES}, {tables}".rstrip().rstrip(",")
+    common = f"{query_terms.TABLE}, {tables}".rstrip().rstrip(",")
     statement = f"WITH readable(id) AS MATERIALIZED ({readable}), {common} {find}"
-    return statement, {"budget": UNBOUNDED, **of, **params}
+    return statement, {"budget": UNBOUNDED, **of, **params}, changed
 
 
 def _measure(count: int, rounds: int) -> None:
@@ -171,12 +179,21 @@ def _measure(count: int, rounds: int) -> None:
 def _run(rule: Rule, query: Query) -> tuple[list[int], float]:
     from django.db import connection
 
-    from search.signals import query_terms as query_terms
+    from search.domain import Profile
+    from search.retrieval import Filters, Scope
+    from search.retrieval.word_lookup import asked_words
+    from search.signals import keyword
+    from search.signals.registry import Inputs
 
-    statement, params = rule
+    statement, params, changed = rule
+    scope = Scope.of(None, Filters())
+    inputs = Inputs(query, scope, Profile("", 1, {}), frozenset())
+    inputs = replace(inputs, words=asked_words(inputs, scope))
+    with mock.patch.dict(vars(keyword), changed):
+        values = inputs.words.params() | dict(keyword.KeywordSignal().params(inputs))
     with connection.cursor() as cursor:
         started = time.perf_counter()
-        cursor.execute(statement, {**params, **query_terms.params(query, (), ())})
+        cursor.execute(statement, {**params, **values})
         ids = [row[0] for row in cursor.fetchall()]
         return ids, (time.perf_counter() - started) * 1000
 

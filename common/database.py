@@ -7,6 +7,7 @@ of locking: docs/adr/0031-background-work.md.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -124,9 +125,13 @@ def _call(function: str, value: int | str) -> object:
 
 
 def named(queryset: QuerySet[Any, Any], prefix: str) -> tuple[str, dict[str, Any]]:
-    """A queryset's SQL and its parameters by name: `prefix` and a number."""
+    """A queryset's SQL and its parameters by name: `prefix` and a number.
+
+    Parameters that it names itself, `%(name)s` in the text of a RawSQL, stay as they are.
+    """
     sql, values = queryset.query.sql_with_params()
     keys = [f"{prefix}{i}" for i in range(len(values))]
+    rest = iter(keys)
     # A literal percent sign stays doubled: the statement as a whole is formatted once more.
-    text = sql.replace("%%", "%%%%") % tuple(f"%({key})s" for key in keys)
+    text = re.sub("%%|%s", lambda sign: f"%({next(rest)})s" if sign[0] == "%s" else "%%", sql)
     return text, dict(zip(keys, values, strict=True))

@@ -52,12 +52,12 @@ def search(
     those who show their texts.
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
-    Costs three queries: the configuration's stamp, the candidates, the page shown. One more for the
-    texts that a reranker reads, one for a reader's words that no searched text contains, one for a
-    collection of chosen groups that names its own profile, one if nothing is found with the phrases
-    and exclusions of the query, and three more to search its correction. The order never depends
-    on the page or its size. Raises QueryTooLong, InvalidFilter, EmptyQuestion, UnknownProfile,
-    NoActiveProfile.
+    Costs four queries: the configuration's stamp, the question's words, the candidates, the page
+    shown. One more for the texts that a reranker reads, one for a reader's words that no searched
+    text contains, one for a collection of chosen groups that names its own profile, two if nothing
+    is found with the phrases and exclusions of the query, and four more to search its correction.
+    The order never depends on the page or its size. Raises QueryTooLong, InvalidFilter,
+    EmptyQuestion, UnknownProfile, NoActiveProfile.
     """
     request = Request(
         viewer,

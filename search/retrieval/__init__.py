@@ -1,5 +1,7 @@
 """Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement.
 
+A statement before it looks the question's words up.
+
 By a retrieval backend: Postgres alone, or an engine that a part adds beside it.
 """
 

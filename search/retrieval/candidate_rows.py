@@ -6,7 +6,7 @@ equal records lies side by side, as numpy reads it. `sent` writes the SQL, `read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,13 +19,13 @@ from search.domain import (
     SIGNALS,
     Candidates,
     Query,
-    Reading,
     Signal,
     TermStatistic,
     row_type,
 )
 from search.domain.candidates import HALF
 from search.retrieval.identifiers import forms_of
+from search.signals.query_terms import AskedWords
 
 # Fixed columns of a candidate over the table `scored`, with their types; none may be NULL: that
 # has another length. `form` is counted from 1 in the parameter `forms`, 0 without one.
@@ -44,7 +44,7 @@ _NUMPY = {"int4": ">i4", "int8": ">i8", "float8": ">f8"}
 
 # As hexadecimal digits, which Python reads faster than psycopg the text form of a bytea.
 _SENT = """
-SELECT {findings},
+SELECT {unchecked},
        encode(string_agg(record_send(ROW({record})), ''::bytea ORDER BY id), 'hex'),
        {embeddings},
        array_agg(language ORDER BY id),
@@ -68,16 +68,17 @@ class Sent:
     is_wide: bool = False
 
 
-def sent(counted: int, signals: int, findings: str, *, embeddings: bool, is_wide: bool) -> str:
+def sent(counted: int, signals: int, unchecked: str, *, embeddings: bool, is_wide: bool) -> str:
     """The last SELECT of a statement, over `scored` with so many boosts and then signals.
 
-    Their columns are value_0 and so on. `findings` is SQL for the query's statistics, as JSON.
+    Their columns are value_0 and so on. `unchecked` is SQL for whether chunks with all words of the
+    query's phrases were left unread.
     """
     record = [sql for _, sql, _ in _FIXED]
     record += [f"value_{i}::int8" for i in range(counted)]
     record += [f"coalesce(value_{i}, 'NaN')::float8" for i in range(counted, counted + signals)]
     return _SENT.format(
-        findings=findings,
+        unchecked=unchecked,
         record=", ".join(record),
         embeddings=_EMBEDDINGS if embeddings else "NULL::text",
         places="json_agg(places ORDER BY id)" if is_wide else "NULL::json",
@@ -99,9 +100,9 @@ def _record_type(counted: int, signals: int) -> np.dtype[Any]:
     return np.dtype(described)
 
 
-def read(query: Query, row: Sequence[Any], sent: Sent) -> Candidates:
+def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Candidates:
     """The candidates of the statement's row, by chunk id."""
-    findings, records, embeddings, language, places = row
+    unchecked, records, embeddings, language, places = row
     records_read = np.frombuffer(
         bytes.fromhex(records or ""), _record_type(len(sent.counted), len(sent.signals))
     )
@@ -130,23 +131,20 @@ def read(query: Query, row: Sequence[Any], sent: Sent) -> Candidates:
         vectors,
         sent.boosts,
         forms,
-        **_statistics(findings),
+        terms=tuple(
+            TermStatistic(term.lexeme, term.chunks, term.idf, int(term.times))
+            for term in words.terms.items
+            if term.idf > 0
+        ),
+        left_out=words.terms.left_out,
+        unchecked=unchecked,
+        unknown=words.unknown,
+        readings=words.readings,
         expanded=len(query.related),
         by_meaning=Signal.VECTOR in sent.signals,
         languages=languages,
         is_wide=sent.is_wide,
     )
-
-
-def _statistics(findings: Mapping[str, Any]) -> dict[str, Any]:
-    """The query's statistics, as fields of Candidates."""
-    return {
-        "terms": tuple(TermStatistic(*values) for values in findings["terms"] or ()),
-        "left_out": findings["left_out"],
-        "unchecked": findings["unchecked"],
-        "unknown": tuple(findings["unknown"] or ()),
-        "readings": tuple(Reading(*values) for values in findings["readings"] or ()),
-    }
 
 
 def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""The one statement of a question: unites all candidates, scores each on every signal."""
+"""The statement of a question's candidates: unites all, scores each on every signal."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from search.retrieval.identifiers import (
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
 from search.retrieval.pins import PLACE, pin_params, pinned_chunks
 from search.retrieval.prepared import Shapes, run, send, with_constants
+from search.retrieval.word_lookup import asked_words
 from search.signals import query_terms, registry
 from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL
-from search.signals.vector import index_settings
+from search.signals.vector import index_settings, way_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +96,25 @@ def retrieve(
     options: RetrievalOptions = RetrievalOptions(),
     external: External | None = None,
 ) -> Candidates:
-    """Every candidate of the scope with its raw score under every signal; one round trip.
+    """Every candidate of the scope with its raw score under every signal.
+
+    Two round trips: the question's words, then the candidates.
 
     Without an embedding the vector signal does not run. `external` has the candidates
     and scores of an engine beside Postgres.
     """
     scope, phrased, phrase_params = scope.with_phrases()
+    started = time.perf_counter()
     inputs = Inputs(query, scope, profile, options.signals, space, embedding)
+    words = external.words if external else asked_words(inputs, scope, options.words)
+    inputs = replace(inputs, words=words)
     plan = _StatementPlan(inputs, scope, options, phrased, external)
     boosts, boost_params = counts(options.boosts, query.original)
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
-        **query_terms.params(query, options.words, space.languages if space else ()),
+        **words.params(),
+        "text": query.text,
         "budget": profile.keyword_budget,
         **pin_params(options.pins),
         **identifier_params(query),
@@ -115,19 +122,18 @@ def retrieve(
         **phrase_params,
         **plan.values,
     }
+    local = index_settings(profile, words.every) | (EXCLUSION_SETTINGS if query.excluded else {})
     # For a whole scope, the text depends on the shape of the question alone.
-    is_prepared = scope.is_whole and not options.pins
-    started = time.perf_counter()
-    exclusions = EXCLUSION_SETTINGS if query.excluded else {}
-    local = index_settings(profile) | exclusions
-    if is_prepared:
+    if scope.is_whole and not options.pins:
         shape = (readable, tuple(boosts.items()), *plan.shape)
         rows = run(_shapes.get(shape, lambda: _prepared(plan, readable, boosts)), values, local)
     else:
         statement, params = _statement(plan, readable, boosts)
         rows = send(statement, params | values, local)
     elapsed = (time.perf_counter() - started) * 1000
-    candidates = read(query, rows[0], plan.columns(tuple(boosts)))
+    keys, signals = (boost.name for boost in options.boosts), (part.signal for part in plan.parts)
+    columns = Sent(tuple(keys), tuple(boosts), tuple(signals), options.places)
+    candidates = read(query, words, rows[0], columns)
     return replace(candidates, milliseconds={"retrieve": elapsed})
 
 
@@ -147,11 +153,6 @@ class _StatementPlan:
         return tuple(part for part in registry.installed() if part.runs(self.inputs))
 
     @property
-    def signals(self) -> tuple[Signal, ...]:
-        """The names of the signals that run, in their order."""
-        return tuple(part.signal for part in self.parts)
-
-    @property
     def shape(self) -> tuple[Hashable, ...]:
         """Everything that determines the text of a whole scope's statement, except collections and
         boosts.
@@ -159,6 +160,7 @@ class _StatementPlan:
         profile, space = self.inputs.profile, self.inputs.space
         return (
             tuple((part.signal, part.scorer(profile)) for part in self.parts),
+            way_of(self.inputs),
             profile.depth,
             profile.keyword_budget,
             profile.vector_candidates_only,
@@ -168,11 +170,6 @@ class _StatementPlan:
             None if space is None else (space.pk, space.dimensions),
             self.external and self.external.shape,
         )
-
-    def columns(self, counted: tuple[str, ...]) -> Sent:
-        """The contents of the statement's row; `counted` are the boosts that can match."""
-        boosts = tuple(boost.name for boost in self.options.boosts)
-        return Sent(boosts, counted, self.signals, self.options.places)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -246,14 +243,13 @@ def _statement(
     joins = [signal.join for signal in signals.values()]
     joins += [IDENTIFIER_MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
-    findings = query_terms.FINDINGS.format(unchecked=UNCHECKED if plan.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
     if plan.external is not None:
         tables, joins = [*tables, plan.external.tables()], [*joins, ENGINE_JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=plan.phrased,
-        terms=query_terms.TABLES,
+        terms=query_terms.TABLE,
         tables="".join([*tables, IDENTIFIER_TABLES] if query.identifiers else tables),
         candidates=_placed(generators) if options.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NO_MATCH,
@@ -264,7 +260,7 @@ def _statement(
         sent=sent(
             len(boosts),
             len(signals),
-            findings,
+            UNCHECKED if plan.phrased else "false",
             embeddings=with_embeddings,
             is_wide=options.places,
         ),

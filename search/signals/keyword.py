@@ -10,6 +10,7 @@ in the query times k1 + 1, however often a chunk contains it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import BooleanField, FloatField, QuerySet
@@ -55,31 +56,26 @@ _TABLES = """
 seed({columns}) AS MATERIALIZED ({seed}),
 bar AS MATERIALIZED (
     SELECT coalesce((SELECT {bm25} FROM seed ORDER BY {bm25} DESC NULLS LAST
-                     OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score
+                     OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score,
+           (SELECT count(*) FROM seed) AS seeds
 ),
 common AS MATERIALIZED (
     SELECT quoted, chunks_before, seeks, weight * factor AS most,
            sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
-    FROM term,
-         (SELECT count(*) >= {half} AS cut,
-                 CASE WHEN count(*) >= {half} THEN 1 ELSE {most_factor} END AS factor
-          FROM seed) seeded
-    WHERE cut OR chunks_before >= {seed_chunks}
+    FROM (SELECT seeds >= {half} AS is_cut,
+                 CASE WHEN seeds >= {half} THEN 1 ELSE {most_factor} END AS factor
+          FROM bar) cut, term
+    WHERE is_cut OR chunks_before >= {seed_chunks}
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
     SELECT * FROM ({other}) found
-    LIMIT greatest(%(budget)s - (SELECT count(*) FROM seed), 0)
+    LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
 ),
 """
 
-# The parts of names that the texts hold seek together: most passages with one of them alone have
-# nothing to do with the name, and are many.
-_SEED_TERMS = """
-(SELECT concat_ws(' | ', string_agg(quoted, ' | ') FILTER (WHERE seeks),
-                  string_agg(quoted, ' & ') FILTER (WHERE NOT seeks))::tsquery
- FROM term WHERE chunks_before < {seed_chunks})
-"""
+# Computed once: of a constant Postgres would estimate how many chunks hold it, and read them all.
+_SEED_TERMS = "(SELECT %(seed_terms)s::tsquery)"
 
 # Placeholder for the terms in the statement of either part.
 _PLACEHOLDER = "searched_terms"
@@ -114,8 +110,7 @@ def pruned(
         params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
-        + f" LIMIT {half}",
+        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + f" LIMIT {half}",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
         most_factor=K1 + 1,
@@ -159,14 +154,14 @@ _BM25_FIXED = r"""(
 )"""
 
 # The labels D to A; by default a C, a folded word, would count twice as much as an exact one.
-_BY_LABEL = "('{{0.1, 0.05, 0.4, 1}}', {c}.lexemes, (SELECT any_term FROM question), 1)::float8"
+_BY_LABEL = "('{{0.1, 0.05, 0.4, 1}}', {c}.lexemes, %(any_term)s::tsquery, 1)::float8"
 _SCORES = {
     KeywordScorer.BM25: bm25("{c}"),
     KeywordScorer.TS_RANK: f"ts_rank{_BY_LABEL}",
     KeywordScorer.TS_RANK_CD: f"ts_rank_cd{_BY_LABEL}",
     KeywordScorer.OVERLAP: (
         "least((SELECT count(*) FROM term WHERE lexeme = ANY(tsvector_to_array({c}.lexemes)))"
-        "::float8 / (SELECT greatest(lexemes, 1) FROM question), 1)"
+        "::float8 / greatest(%(lexemes)s::bigint, 1), 1)"
     ),
     KeywordScorer.BM25_FIXED: _BM25_FIXED,
 }
@@ -187,7 +182,7 @@ class KeywordSignal(SignalPart):
         "that use other words."
     )
     unavailable = _("Keyword matching is unavailable; showing other matches.")
-    weights_table = "question"
+    words = "question"
 
     def runs(self, inputs: Inputs) -> bool:
         return True
@@ -204,6 +199,14 @@ class KeywordSignal(SignalPart):
         )
         score = f"coalesce({_SCORES[scorer].format(c='c')}, 0)"
         return SignalSQL(score=score, find=find, score_params=params, tables=tables)
+
+    def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        # The parts of names that the texts hold seek together: most passages with one of them alone
+        # have nothing to do with the name, and are many.
+        rare = [each for each in inputs.words.terms.items if each.chunks_before < SEED_CHUNKS]
+        alone = [each.quoted for each in rare if each.seeks]
+        together = " & ".join(each.quoted for each in rare if not each.seeks)
+        return {"seed_terms": " | ".join(filter(None, (*alone, together))) or None}
 
     def scorer(self, profile: Profile) -> str:
         return profile.keyword_scorer.value

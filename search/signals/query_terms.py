@@ -1,13 +1,14 @@
-"""The words of a question: its lexemes with their frequencies and weights, as common tables.
+"""The words of a question: its lexemes with their frequencies and weights.
 
 The weight of a lexeme is idf * times * (k3 + 1) / (times + k3), where it occurs `times` in the
 query, and the idf is ln(1 + (N - df + .5) / (df + .5)) (Robertson & Zaragoza 2009, ADR 1). N and df
 are those of the collections that the viewer may read, so that scores reveal nothing about the
 others.
 
-The query is read under each text configuration of the searched chunks. A word's N counts the chunks
-of the configurations that read it; stop words of the query's language, and of the language of most
-chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 1).
+The query is read under each text configuration of the searched chunks (`retrieval.word_lookup`). A
+word's N counts the chunks of the configurations that read it; stop words of the query's language,
+and of the language of most chunks, are dropped from every reading; only the heaviest terms are
+looked up (ADR 1).
 
 A compound is also read as one word, "half-life" as "halflife", which chunks with the compound hold
 as well: it finds both spellings, and the compound's own lexeme need not be looked up. Parts of a
@@ -16,318 +17,357 @@ name are terms of BM25, too, without an idf of their own (ADR 44).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
 
-from ingestion.lexical.bigrams import spaced
-from ingestion.lexical.compounds import joined_sql, names_sql, quoted_sql
-from ingestion.lexical.second_forms import FOLDED, acronyms_sql, folded_sql, numbers_sql
-from search.domain import K3, Query
-from search.query.language import SURE, configs_of
+from ingestion.lexical.second_forms import FOLDED
+from search.domain import K3, Reading
+from search.query.language import own_config
 
 # The most terms of a query that are looked up, those with the greatest weights (ADR 1).
 MAX_TERMS = 64
 # The occurrences that a part of a name in the question counts. .2 to .5 do equally well (ADR 44).
 PART = 0.33
-
-# The lexemes of the array `texts` under each searched configuration, with the number of their
-# occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
-# words of a text, stop words included, and all configurations split a text alike: a configuration
-# without a lexeme at a position where another one has one dropped a stop word there.
-# Stop words of the query's configuration (`own`) and of most chunks' (`main`) are dropped from all
-# readings, except that `own` keeps its words. A text of such words alone keeps every reading.
-# The joined reading of a compound stands at the compound's place.
-_LEXEMES = """
-{prefix}compound AS MATERIALIZED (
-    SELECT DISTINCT text, text_config, whole.lexeme AS compound, joined.lexeme
-    FROM unnest({texts}) WITH ORDINALITY item(content, text),
-         {compounds} parted, config,
-         unnest(to_tsvector(config.text_config::regconfig, parted.compound)) whole,
-         unnest(to_tsvector(config.text_config::regconfig, parted.joined)) joined
-    WHERE 1 = ANY(whole.positions)
-),
-{prefix}read AS MATERIALIZED (
-    SELECT text, places.place, text_config, chunks, lexeme, share
-    FROM unnest({texts}) WITH ORDINALITY item(content, text),
-         LATERAL (SELECT content AS said, 1 AS share, 0 AS place {parts}) readings, config,
-         unnest(to_tsvector(config.text_config::regconfig, said)) read,
-         LATERAL (SELECT readings.place + unnest(read.positions)) places(place)
-    {acronyms}
-),
-{prefix}word AS MATERIALIZED (
-    SELECT text, place, text_config, chunks, lexeme, share, by_main, is_joined,
-           stays OR NOT bool_or(stays AND place < {acronym_place}) OVER (PARTITION BY text) AS stays
-    FROM (
-        SELECT said.*, text_config = main AS by_main,
-               text_config = own OR bool_or(text_config = main) OVER here
-                                    AND bool_or(text_config = own) OVER here AS stays
-        FROM (
-            SELECT *, false AS is_joined FROM {prefix}read
-            UNION ALL
-            SELECT text, place, text_config, chunks, c.lexeme, share, true
-            FROM {prefix}read r JOIN {prefix}compound c USING (text, text_config)
-            WHERE r.lexeme = c.compound
-        ) said, language
-        WINDOW here AS (PARTITION BY text, place)
-    ) read
-),
-{prefix}lexeme AS MATERIALIZED (
-    SELECT lexeme, {times} AS times, sum(chunks) AS searched, bool_or(by_main) AS by_main,
-           bool_and(is_joined) AS is_joined
-    FROM (
-        SELECT lexeme, text_config, by_main, chunks, bool_and(is_joined) AS is_joined,
-               coalesce(nullif(count(*) FILTER (WHERE stays AND share = 1), 0),
-                        max(share) FILTER (WHERE stays)) AS occurrences
-        FROM {prefix}word
-        GROUP BY lexeme, text_config, by_main, chunks
-    ) read
-    WHERE {condition}
-    GROUP BY lexeme
-    HAVING max(occurrences) > 0
-)
-"""
-# The parts of the text's names, its numbers without separators and its words without accents, as if
-# said behind its last word.
-_PARTS = """
-UNION ALL SELECT string_agg(parts, ' '), {part}, 10000 FROM {names} named
-UNION ALL SELECT string_agg(joined, ' '), 1, 20000 FROM {numbers} numbers
-UNION ALL SELECT string_agg(folded, ' '), {folded}, 30000 FROM {folds} folds
-"""
-_ACRONYM_PLACE = 40_000
-_ACRONYMS = """
-UNION ALL
-SELECT text, {place} + nth, text_config, chunks, acronym, 1
-FROM unnest({texts}) WITH ORDINALITY item(content, text), config, {acronyms} acronyms
-"""
-# The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
-# A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
-# the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
-# N over the configurations that read it. Otherwise the few chunks that hold “bearings” would
-# outweigh those that hold its stem. Of a lexeme in more chunks than its configurations have, most
-# belong to another word in another language: it counts by itself, hence next to nothing.
-# A compound is dropped if its joined reading finds as many chunks; where chunks were read before
-# there were joined readings, both are looked up, with one idf as for the readings of a word.
-# A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
-_TERMS = """
-{prefix}counted AS MATERIALIZED (
-    SELECT lexeme, sum(chunks) AS chunks
-    FROM (
-        SELECT lexeme, chunks FROM ingestion_termfrequency
-        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
-          AND collection_id IN (SELECT id FROM readable)
-        UNION ALL
-        SELECT lexeme, chunks FROM ingestion_termchange
-        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
-          AND collection_id IN (SELECT id FROM readable)
-    ) parts
-    GROUP BY lexeme
-    HAVING sum(chunks) > 0
-),
-{prefix}pair AS (
-    SELECT DISTINCT c.compound, c.lexeme AS joined, joined.chunks >= whole.chunks AS finds_all
-    FROM {prefix}compound c JOIN {prefix}counted whole ON whole.lexeme = c.compound
-    JOIN {prefix}counted joined ON joined.lexeme = c.lexeme
-),
-{prefix}frequency AS MATERIALIZED (
-    SELECT lexeme, chunks FROM {prefix}counted
-    WHERE lexeme NOT IN (SELECT compound FROM {prefix}pair WHERE finds_all)
-),
-{prefix}pool AS (
-    SELECT lexeme, max(held) AS held, max(searched) AS searched
-    FROM (
-        SELECT lexeme, sum(f.chunks) OVER here AS held, sum(said.chunks) OVER here AS searched
-        FROM (
-            SELECT text, place, lexeme, coalesce(sum(chunks) FILTER (WHERE NOT is_joined), 0)
-                   AS chunks
-            FROM {prefix}word WHERE stays
-            GROUP BY text, place, lexeme
-        ) said LEFT JOIN {prefix}frequency f USING (lexeme)
-        WINDOW here AS (PARTITION BY text, place)
-    ) readings
-    GROUP BY lexeme
-),
-{prefix}term AS MATERIALIZED (
-    SELECT lexeme, chunks, times, idf, weight,
-           sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
-           {quoted} AS quoted,
-           times >= {folded} OR EXISTS (SELECT lexeme FROM {prefix}lexeme WHERE times >= 1
-                                 EXCEPT SELECT lexeme FROM {prefix}counted) AS seeks
-    FROM (
-        SELECT lexeme, chunks, times, CASE WHEN times < 1 THEN 0 ELSE idf END AS idf,
-               idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
-        FROM (
-            SELECT lexeme, f.chunks, times,
-                   ln(1 + (greatest(n - df, 0) + 0.5) / (df + 0.5))::float8 AS idf
-            FROM {prefix}frequency f JOIN {prefix}lexeme l USING (lexeme)
-            JOIN {prefix}pool pool USING (lexeme),
-            LATERAL (SELECT (l.by_main OR f.chunks > l.searched) AND NOT EXISTS (
-                         SELECT FROM {prefix}pair
-                         WHERE NOT finds_all AND lexeme IN (compound, joined)) AS alone) kind,
-            LATERAL (SELECT CASE WHEN alone THEN l.searched ELSE pool.searched END AS n,
-                            CASE WHEN alone THEN f.chunks ELSE pool.held END AS df) sums
-        ) found
-        ORDER BY weight DESC, lexeme
-        LIMIT {most}
-    ) heaviest
-)
-"""
-# The weights of the terms as a vector, indexed by the term ids of chunks.
-_WEIGHTS = """
-(SELECT ('{{' || string_agg(id || ':' || weight, ',') || '}}/1000000000')::sparsevec
- FROM (SELECT steelyard_term_id(lexeme) AS id, max(weight * {factor})::real AS weight
-       FROM {prefix}term term GROUP BY 1) weights) AS weights
-"""
+# What an occurrence counts by its kind, and the place of the first one: the parts of the text's
+# names, its numbers without separators, its words without accents and its acronyms stand as if said
+# behind its last word.
+_KINDS = {
+    "word": (1.0, 0),
+    "part": (PART, 10_000),
+    "number": (1.0, 20_000),
+    "fold": (FOLDED, 30_000),
+    "acronym": (1.0, 40_000),
+}
+# The dimensions of a vector of terms, as of `Chunk.terms`.
+_DIMENSIONS = 1_000_000_000
 
 
-def lexemes(
-    texts: str,
-    prefix: str = "",
-    *,
-    times: str = "max(occurrences)",
-    condition: str = "true",
-    part: float = 0,
-) -> str:
-    """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `texts`.
+class TextToken(NamedTuple):
+    """A lexeme of a text, numbered from 1, under a text configuration, with its positions.
 
-    All names have the prefix. `times` aggregates a lexeme's `occurrences` over the configurations;
-    `condition` restricts the lexemes. A part of a name counts as `part` occurrences; 0: none.
+    Without positions it is the joined form of a compound, whose own lexeme is in place of the kind.
     """
-    return _LEXEMES.format(
-        texts=texts,
-        compounds=f"LATERAL {joined_sql('content')}",
-        parts=_PARTS.format(
-            names=names_sql("content"),
-            part=part,
-            numbers=numbers_sql("content", networks=False),
-            folds=folded_sql("content"),
-            folded=FOLDED,
-        )
-        if part
-        else "",
-        acronyms=_ACRONYMS.format(
-            texts=texts,
-            place=_ACRONYM_PLACE,
-            acronyms=f"LATERAL {acronyms_sql('content', 'config.text_config::regconfig')}",
-        )
-        if part
-        else "",
-        acronym_place=_ACRONYM_PLACE,
-        prefix=prefix,
-        times=times,
-        condition=condition,
-    ).strip()
+
+    text: int
+    kind: str
+    config: str
+    lexeme: str
+    positions: Sequence[int] | None
 
 
-def terms(prefix: str = "") -> str:
-    """Common tables `counted`, `pair`, `frequency`, `pool` and `term` for the table `lexeme`."""
-    quoted = quoted_sql("lexeme")
-    return _TERMS.format(
-        prefix=prefix, k3=float(K3), most=MAX_TERMS, quoted=quoted, folded=FOLDED
-    ).strip()
+class Term(NamedTuple):
+    """A lexeme that is looked up, in `chunks` chunks; `id` is its number in vectors of terms.
 
-
-def weights(prefix: str = "", factor: str = "1") -> str:
-    """The column `weights` of a query's row, which BM25 multiplies with the chunks' terms.
-
-    `factor` is an expression over `term` for a further weight of each.
+    `times` is the number of its occurrences in the query, under the configuration with the most;
+    `idf` is 0 for a part of a name. `chunks_before` is the sum of the chunks of all rarer terms.
+    `seeks`: chunks with this term alone may be candidates: parts of known names seek together.
     """
-    return _WEIGHTS.format(prefix=prefix, factor=factor).strip()
+
+    id: int
+    lexeme: str
+    chunks: int
+    times: float
+    idf: float
+    weight: float
+    seeks: bool = True
+    chunks_before: int = 0
+
+    @property
+    def quoted(self) -> str:
+        """The lexeme as a tsquery reads it: it is looked up verbatim, never parsed again."""
+        return "'" + self.lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-# Common tables of the statement. `readable` holds the ids of the searched collections; the own
-# configuration in `language` follows the rule of `search.query.language`.
-TABLES = f"""
-config AS MATERIALIZED (
-    SELECT text_config, sum(chunks) AS chunks
-    FROM (
-        SELECT text_config, chunks FROM ingestion_corpusstatistics
-        WHERE collection_id IN (SELECT id FROM readable)
-        UNION ALL
-        SELECT text_config, chunks FROM ingestion_corpuschange
-        WHERE collection_id IN (SELECT id FROM readable)
-    ) parts
-    GROUP BY text_config
-    HAVING sum(chunks) > 0
-),
-reading AS MATERIALIZED (
-    SELECT text_config, chunks,
-           (SELECT coalesce(sum(cardinality(positions)), 0)
-            FROM unnest(to_tsvector(text_config::regconfig, %(spaced)s))) AS words
-    FROM (SELECT text_config, chunks FROM config
-          UNION ALL
-          SELECT known, 0 FROM unnest(%(known_configs)s::text[]) known
-          WHERE known NOT IN (SELECT text_config FROM config)) read
-),
-language AS MATERIALIZED (
-    SELECT main.text_config AS main, coalesce(own.text_config, main.text_config) AS own
-    FROM (SELECT text_config FROM config
-          ORDER BY chunks DESC, text_config COLLATE "C" DESC LIMIT 1) main
-    LEFT JOIN (SELECT text_config, chunks, lead(words) OVER (ORDER BY words) - words AS lead
-               FROM reading ORDER BY words LIMIT 1) own
-           ON own.lead >= {SURE} AND own.chunks > 0
-),
-{lexemes("ARRAY[%(spaced)s]", part=PART)},
-corpus AS (
-    SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks FROM config
-),
-{terms()},
-question AS MATERIALIZED (
-    SELECT
-        {weights()},
-        (SELECT string_agg(quoted, ' | ')::tsquery FROM term WHERE idf > 0) AS any_term,
-        (SELECT string_agg(quoted, ' | ')::tsquery FROM term
-         WHERE chunks_before < %(budget)s) AS rare_term,
-        (SELECT greatest(sum(idf), 1e-9) FROM term) AS total_idf,
-        (SELECT count(*) FROM lexeme WHERE NOT is_joined AND times >= 1) - left_out AS lexemes,
-        left_out
-    FROM (SELECT (SELECT count(*) FROM frequency) - (SELECT count(*) FROM term) AS left_out) known
+@dataclass(frozen=True)
+class Terms:
+    """The terms of texts that are looked up, rarest first.
+
+    `left_out` is the number of those with the least weight, which are not; `words` that of the
+    words that are looked up or in no chunk; `lexemes` are all of the texts. `factors` are further
+    weights by lexeme.
+    """
+
+    items: tuple[Term, ...] = ()
+    left_out: int = 0
+    words: int = 0
+    lexemes: frozenset[str] = frozenset()
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    def weights(self) -> dict[int, float]:
+        """The weight of each term by its id, ascending."""
+        weights: dict[int, float] = {}
+        for term in sorted(self.items):
+            weight = term.weight * self.factors.get(term.lexeme, 1)
+            weights[term.id] = max(weight, weights.get(term.id, 0.0))
+        return weights
+
+    def any_of(self, holds: Callable[[Term], bool]) -> str | None:
+        """The tsquery for chunks with one of the terms for which `holds`; None without one."""
+        return " | ".join(term.quoted for term in self.items if holds(term)) or None
+
+
+def vector(weights: Mapping[int, float]) -> str | None:
+    """The weights as a `sparsevec`, which BM25 multiplies with the terms of chunks; None without a
+    term.
+    """
+    listed = ",".join(f"{key}:{weight!r}" for key, weight in weights.items())
+    return f"{{{listed}}}/{_DIMENSIONS}" if weights else None
+
+
+# The common table of the terms.
+TABLE = """
+term AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%(terms)s::json) AS given(
+        lexeme text, quoted text, chunks bigint, chunks_before bigint, idf float8, weight float8,
+        seeks boolean)
 )
-"""
-
-# Query statistics: its terms, rarest first, and the number of those left out; those of %(words)s
-# that no searched text contains under any configuration (of an identifier, which has forms, the
-# parts of its name prove nothing); the number of its words that each configuration keeps.
-FINDINGS = """
-json_build_object(
-    'terms',
-    (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
-     FROM term WHERE idf > 0),
-    'left_out', (SELECT left_out FROM question),
-    'unchecked', {unchecked},
-    'unknown',
-    (SELECT json_agg(word ORDER BY place)
-     FROM (SELECT word, min(said) AS said, array_agg(form) AS forms, min(place) AS place
-           FROM unnest(%(words)s::text[], %(words_said)s::text[], %(word_forms)s::text[])
-                WITH ORDINALITY asked(word, said, form, place)
-           GROUP BY word) sought
-     WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
-         SELECT FROM config, to_tsvector(config.text_config::regconfig, said) reading
-         WHERE reading = ''::tsvector OR (forms = '{{""}}' OR length(reading) = 1)
-               AND tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted)
-     ) AND NOT EXISTS (
-         SELECT FROM ingestion_identifier i JOIN ingestion_chunk c ON c.id = i.chunk_id
-         WHERE i.form = ANY(forms) AND c.searchable
-           AND c.collection_id IN (SELECT id FROM readable))),
-    'readings', (SELECT json_agg(json_build_array(text_config, chunks, words) ORDER BY text_config)
-                 FROM reading)
-)
-"""
+""".strip()
 
 
-def params(
-    query: Query, words: Sequence[tuple[str, str]], languages: Sequence[str]
-) -> dict[str, Any]:
-    """The parameters of the common tables; `words` are looked up, by their forms if any."""
-    return {
-        "text": query.text,
-        "spaced": spaced(query.text),
-        "words": [word for word, _ in words],
-        "words_said": [spaced(word) for word, _ in words],
-        "word_forms": [form for _, form in words],
-        "known_configs": list(configs_of(languages)),
-    }
+def bm25(chunk: str, words: str = "question") -> str:
+    """BM25 of the chunk with that alias; `words` names the parameter of the weights."""
+    return f"-({chunk}.terms <#> %({words}_weights)s::sparsevec)"
 
 
-def bm25(chunk: str, query: str = "question") -> str:
-    """BM25 of the chunk with that alias; `query` is the table with the query's weights."""
-    return f"-({chunk}.terms <#> (SELECT weights FROM {query}))"
+class _Occurrence(NamedTuple):
+    """A lexeme at a place of a text; `stays`: it is no stop word."""
+
+    text: int
+    place: int
+    config: str
+    lexeme: str
+    share: float
+    is_joined: bool
+    stays: bool = True
+
+
+@dataclass(frozen=True)
+class AskedWords:
+    """The words of a question, as the searched collections hold them.
+
+    `configs` are the text configurations of the searched chunks with the numbers of those,
+    `frequencies` each lexeme's number of chunks and its id, `tokens` those of the texts by number:
+    the question is the first. `readings` include the configurations of the model's languages;
+    `every` is the number of all chunks of the site. `weights` are those of the texts that signals
+    add, by table and number; `sought` has the number of each word that a text should hold, with its
+    forms as an identifier, of which `tokens[0]` has those that some searched chunk contains.
+    """
+
+    configs: Mapping[str, int] = field(default_factory=dict)
+    frequencies: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    tokens: Mapping[int, Sequence[TextToken]] = field(default_factory=lambda: defaultdict(list))
+    readings: tuple[Reading, ...] = ()
+    every: int = 0
+    weights: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    sought: Mapping[str, tuple[int, set[str]]] = field(default_factory=dict)
+
+    @cached_property
+    def main(self) -> str:
+        """The text configuration of most chunks; empty without chunks."""
+        return max(self.configs, key=lambda config: (self.configs[config], config), default="")
+
+    @cached_property
+    def own(self) -> str:
+        """The text configuration of the question's language."""
+        own = own_config(self.readings)
+        return own if own in self.configs else self.main
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The terms of the question."""
+        return self._terms([1])
+
+    def added(self, table: str, language: str = "") -> Terms:
+        """The terms of a signal's own words; none for a question of another `language`.
+
+        The keyword signal already scores the question's own lexemes.
+        """
+        if (weights := self.weights.get(table)) is None or language not in ("", self.own):
+            return Terms()
+        factors: dict[str, float] = defaultdict(float)
+        for text, weight in weights.items():
+            for token in self.tokens[text]:
+                factors[token.lexeme] = max(factors[token.lexeme], weight)
+        return replace(self._terms(weights, without=self.terms.lexemes), factors=factors)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The words sought that no searched text contains under any configuration.
+
+        Of an identifier, which has forms, the parts of its name prove nothing.
+        """
+        known = self.terms.lexemes & self.frequencies.keys()
+        held = {each.lexeme for each in self.tokens[0]}
+
+        def is_known(number: int, forms: set[str], config: str) -> bool:
+            words = (each for each in self.tokens[number] if each.positions is not None)
+            reading = {each.lexeme for each in words if each.config == config}
+            return not reading or (bool(reading & known) and (forms == {""} or len(reading) == 1))
+
+        return tuple(
+            word
+            for word, (number, forms) in self.sought.items()
+            if self.configs
+            and not held & forms
+            and not any(is_known(number, forms, config) for config in self.configs)
+        )
+
+    def params(self) -> dict[str, Any]:
+        """The parameters of TABLE and of the other SQL of the question's words."""
+        rows = [{**term._asdict(), "quoted": term.quoted} for term in self.terms.items]
+        return {
+            "terms": json.dumps(rows),
+            "question_weights": vector(self.terms.weights()),
+            "any_term": self.terms.any_of(lambda term: term.idf > 0),
+            "total_idf": max(sum(term.idf for term in self.terms.items), 1e-9),
+            "lexemes": self.terms.words,
+        }
+
+    def _terms(self, texts: Iterable[int], without: Collection[str] | None = None) -> Terms:
+        """The terms of these texts.
+
+        `without`: lexemes that are left out; each of the others then counts once.
+        """
+        tokens = [each for text in texts for each in self.tokens[text]]
+        said = self._without_stop_words(list(_occurrences(tokens)))
+        readings: dict[str, list[_Occurrence]] = defaultdict(list)
+        for each in said:
+            readings[each.lexeme].append(each)
+        times = {key: _times(each) for key, each in readings.items() if key not in (without or ())}
+        times = {key: each if without is None else 1.0 for key, each in times.items() if each}
+        counts = {key: self.frequencies[key][0] for key in times if key in self.frequencies}
+        pairs = {
+            (each.kind, each.lexeme)
+            for each in tokens
+            if each.positions is None and {each.kind, each.lexeme} <= counts.keys()
+        }
+        partial = {pair for pair in pairs if counts[pair[1]] < counts[pair[0]]}
+        covered = {whole for whole, _ in pairs - partial}
+        kept = {key: chunks for key, chunks in counts.items() if key not in covered}
+        pools = self._pools(said, kept)
+        both = set(chain(*partial))
+        found = [
+            self._term(key, times[key], readings[key], pools[key], key in both) for key in kept
+        ]
+        words = [key for key in times if times[key] >= 1]
+        items = _heaviest(found, is_known=all(key in counts for key in words))
+        whole = sum(not all(each.is_joined for each in readings[key]) for key in words)
+        left_out = len(found) - len(items)
+        return Terms(items, left_out, whole - left_out, frozenset(times))
+
+    def _without_stop_words(self, occurrences: Sequence[_Occurrence]) -> list[_Occurrence]:
+        """The occurrences, stop words of the question's language, or of most chunks', marked.
+
+        `to_tsvector` numbers the words of a text, stop words included, and all configurations split
+        a text alike: a configuration without a lexeme at a position where another one has one
+        dropped a stop word there. The question's language keeps its words. A text of stop words
+        alone keeps every reading.
+        """
+        both = {self.main, self.own}
+        here: dict[tuple[int, int], set[str]] = defaultdict(set)
+        for each in occurrences:
+            here[each.text, each.place].add(each.config)
+        stays = [each.config == self.own or both <= here[each[:2]] for each in occurrences]
+        with_words = {
+            each.text
+            for each, stay in zip(occurrences, stays, strict=True)
+            if stay and each.place < _KINDS["acronym"][1]
+        }
+        return [
+            each._replace(stays=stay or each.text not in with_words)
+            for each, stay in zip(occurrences, stays, strict=True)
+        ]
+
+    def _pools(
+        self, occurrences: Iterable[_Occurrence], kept: Mapping[str, int]
+    ) -> dict[str, tuple[int, int]]:
+        """The df and N that the readings of a word share, by lexeme: the largest of its places."""
+        places: dict[tuple[int, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for each in occurrences:
+            if each.stays:
+                chunks = 0 if each.is_joined else self.configs[each.config]
+                places[each.text, each.place][each.lexeme] += chunks
+        pools: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for readings in places.values():
+            held = sum(kept.get(lexeme, 0) for lexeme in readings)
+            searched = sum(readings.values())
+            for lexeme in readings:
+                df, n = pools[lexeme]
+                pools[lexeme] = max(df, held), max(n, searched)
+        return pools
+
+    def _term(
+        self,
+        key: str,
+        times: float,
+        readings: Iterable[_Occurrence],
+        pool: tuple[int, int],
+        is_pair: bool,
+    ) -> Term:
+        """The term with its idf.
+
+        A lexeme of the main configuration has the idf of the configurations that yield it. The
+        readings of a word under the others share one, like the synonyms of Pirkola 1998: df adds
+        up over all readings of the word, N over the configurations that read it. Otherwise the few
+        chunks that hold “bearings” would outweigh those that hold its stem. Of a lexeme in more
+        chunks than its configurations have, most belong to another word in another language: it
+        counts by itself, hence next to nothing. A compound is dropped if its joined reading finds
+        as many chunks; where chunks were read before there were joined readings, both are looked
+        up, with one idf as for the readings of a word (`is_pair`).
+        """
+        chunks, number = self.frequencies[key]
+        configs = {each.config for each in readings}
+        searched = sum(self.configs[config] for config in configs)
+        df, n = pool
+        if (self.main in configs or chunks > searched) and not is_pair:
+            df, n = chunks, searched
+        idf = math.log(1 + (max(n - df, 0) + 0.5) / (df + 0.5))
+        return Term(number, key, chunks, times, idf, idf * times * (K3 + 1) / (times + K3))
+
+
+def _occurrences(tokens: Sequence[TextToken]) -> Iterator[_Occurrence]:
+    """Yield each lexeme at each of its places; a compound's joined reading stands at its place."""
+    joined: dict[tuple[int, str, str], dict[str, None]] = defaultdict(dict)
+    for each in tokens:
+        if each.positions is None:
+            joined[each.text, each.config, each.kind][each.lexeme] = None
+    for text, kind, config, lexeme, positions in tokens:
+        for position in positions or ():
+            share, first = _KINDS[kind]
+            yield _Occurrence(text, first + position, config, lexeme, share, False)
+            for other in joined.get((text, config, lexeme), ()):
+                yield _Occurrence(text, first + position, config, other, share, True)
+
+
+def _times(readings: Iterable[_Occurrence]) -> float:
+    """How often a lexeme occurs, under the configuration with the most occurrences; 0 for a stop
+    word.
+
+    One that is only a part or a folded word counts as such.
+    """
+    shares: dict[str, list[float]] = defaultdict(list)
+    for each in readings:
+        if each.stays:
+            shares[each.config].append(each.share)
+    return max((each.count(1.0) or max(each) for each in shares.values()), default=0.0)
+
+
+def _heaviest(terms: Iterable[Term], *, is_known: bool) -> tuple[Term, ...]:
+    """The heaviest terms, rarest first; `is_known`: all words of the texts have chunks."""
+    kept = sorted(terms, key=lambda term: (-term.weight, term.lexeme))[:MAX_TERMS]
+    kept.sort(key=lambda term: (term.chunks, term.lexeme))
+    before = accumulate((term.chunks for term in kept), initial=0)
+    return tuple(
+        term._replace(
+            idf=term.idf if term.times >= 1 else 0.0,
+            seeks=term.times >= FOLDED or not is_known,
+            chunks_before=chunks,
+        )
+        for term, chunks in zip(kept, before, strict=False)
+    )

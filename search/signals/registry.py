@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from common.probes import Finding
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import Profile, Query, Signal
+from search.signals.query_terms import AskedWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class SignalSQL:
 
     `find` selects the ids of its candidates, limited to the profile's depth; None if it only
     scores. `score` is an expression over chunk `c` and document `d`, NULL if the signal cannot
-    score the chunk. Both may read the common tables `term` and `question`, and the signal's own
+    score the chunk. Both may read the common table `term`, and the signal's own
     `tables`, which follow those. `score_params` are the parameters of all this SQL, by name.
     `embedding` is an expression for the chunk's embedding, as bytes. `join` follows the tables `c`
     and `d`; `score` and `embedding` may read it.
@@ -51,7 +52,10 @@ class SearchedChunks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs of a statement's signals. `requested` are the optional signals to run."""
+    """The inputs of a statement's signals. `requested` are the optional signals to run.
+
+    `words` are the question's words, known after the first statement.
+    """
 
     query: Query
     scope: SearchedChunks
@@ -59,23 +63,25 @@ class Inputs:
     requested: frozenset[Signal]
     space: EmbeddingSpace | None = None
     embedding: Sequence[float] | None = None
+    words: AskedWords = field(default_factory=AskedWords)
 
 
 class SignalPart:
     """The implementation of a signal; a subclass overrides what differs.
 
     `label` is its name, `advice` says what its weight does, and `unavailable` what a search without
-    it shows. `weights_table` is the common table with the weights of the words that it scores,
-    `weights_sql` the SQL of that table if it is the signal's own: an engine beside Postgres scores
-    chunks by them. Empty: only Postgres can score it.
+    it shows. `words` names the words that it scores:
+    an engine beside Postgres scores chunks by their weights. Empty: only Postgres can score it.
+    `language` is the only text configuration of
+    a question to which it adds words; empty: of any.
     """
 
     signal: Signal
     label: Any
     advice: Any
     unavailable: Any
-    weights_table: str = ""
-    weights_sql: str = ""
+    words: str = ""
+    language: str = ""
 
     def runs(self, inputs: Inputs) -> bool:
         """Whether the statement has the signal."""
@@ -99,7 +105,7 @@ class SignalPart:
 
     def can_engine_score(self, profile: Profile) -> bool:
         """Whether an engine beside Postgres can score it under the profile."""
-        return bool(self.weights_table)
+        return bool(self.words)
 
     def is_available(self) -> bool:
         """Whether the data that it needs is installed."""
@@ -112,6 +118,10 @@ class SignalPart:
     def prepare(self, query: Query) -> Query:
         """The query with the signal's additions."""
         return query
+
+    def added(self, query: Query) -> Mapping[str, float]:
+        """The words beside the question's own that it scores, with the weight of each."""
+        return {}
 
     def companions(self, profile: Profile) -> frozenset[Signal]:
         """Other signals that must run with it, whatever their weights."""
@@ -130,12 +140,13 @@ class External:
 
     They are checked against the scope like any others, so that an outdated point never becomes a
     candidate. Postgres computes scores that the engine lacks. `scores` has a score for each of
-    `ids`, by signal; None where the engine has none.
+    `ids`, by signal; None where the engine has none. `words` are those by which it searched.
     """
 
     candidates: Mapping[Signal, Sequence[int]]
     ids: Sequence[int]
     scores: Mapping[Signal, Sequence[float | None]]
+    words: AskedWords
 
     @property
     def shape(self) -> tuple[frozenset[Signal], frozenset[Signal]]:
@@ -184,8 +195,8 @@ class External:
             output_field=FloatField(),
         )
         find = chunks.filter(among).order_by(place).values("pk")[:depth]
-        # Tables of the score itself stay; those that find candidates have no reader left.
-        return replace(own, find=find, tables=part.weights_sql + table)
+        # Tables that find candidates have no reader left.
+        return replace(own, find=find, tables=table)
 
 
 def register(*parts: SignalPart) -> None:

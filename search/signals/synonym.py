@@ -12,60 +12,34 @@ from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.lexical.bigrams import spaced
-from search.domain import Signal
-from search.signals.query_terms import bm25, lexemes, terms, weights
+from search.domain import Query, Signal
+from search.signals.query_terms import bm25, vector
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 
 class AddedWords(SignalPart):
-    """A signal that scores words beside the query's own by BM25: 0 for a chunk without one.
-
-    `weights_sql` are the common tables, the one of `weights_table` with their weights and rare
-    terms (`added_words`).
-    """
+    """A signal that scores words beside the query's own by BM25: 0 for a chunk without one."""
 
     def sql(self, inputs: Inputs) -> SignalSQL:
-        table = self.weights_table
+        # A subquery: of a constant Postgres would estimate how many chunks hold it, and read all.
         matching = inputs.scope.chunks.filter(
-            RawSQL(  # constant text: the values come from the common tables
-                f"ingestion_chunk.lexemes @@ (SELECT rare_term FROM {table})",
+            RawSQL(
+                f"ingestion_chunk.lexemes @@ (SELECT %({self.words}_rare)s::tsquery)",
                 (),
                 output_field=BooleanField(),
             )
         )
-        score = RawSQL(bm25("ingestion_chunk", table), (), output_field=FloatField())
+        score = RawSQL(bm25("ingestion_chunk", self.words), (), output_field=FloatField())
         return SignalSQL(
-            score=f"coalesce({bm25('c', table)}, 0)",
+            score=f"coalesce({bm25('c', self.words)}, 0)",
             find=matching.order_by(score.desc(), "pk").values("pk")[: inputs.profile.depth],
-            tables=self.weights_sql,
         )
 
-
-def added_words(table: str, lexeme_table: str, prefix: str, factor: str = "1") -> str:
-    """The common tables of added words: `lexeme_table`, their terms, and `table` with the weights.
-
-    All but the last have the prefix. `factor` is an SQL expression over `term`.
-    """
-    return f"""
-{lexeme_table}
-{terms(prefix)},
-{table} AS MATERIALIZED (
-    SELECT
-        {weights(prefix, factor=factor)},
-        (SELECT string_agg(quoted, ' | ')::tsquery FROM {prefix}term
-         WHERE chunks_before < %(budget)s) AS rare_term
-),
-"""
-
-
-# The keyword signal already scores the query's own lexemes. No other one is repeated in the query.
-_LEXEMES = lexemes(
-    "%(expansions)s::text[]",
-    "expansion_",
-    times="1",
-    condition="lexeme NOT IN (SELECT lexeme FROM lexeme)",
-)
+    def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        terms = inputs.words.added(self.words, self.language)
+        budget = inputs.profile.keyword_budget
+        rare = terms.any_of(lambda term: term.chunks_before < budget)
+        return {f"{self.words}_weights": vector(terms.weights()), f"{self.words}_rare": rare}
 
 
 class SynonymSignal(AddedWords):
@@ -78,14 +52,13 @@ class SynonymSignal(AddedWords):
         "as much as the word itself."
     )
     unavailable = _("Synonyms are unavailable; showing other matches.")
-    weights_table = "expansion"
-    weights_sql = added_words("expansion", f"{_LEXEMES},", "expansion_")
+    words = "expansion"
 
     def runs(self, inputs: Inputs) -> bool:
         return super().runs(inputs) and bool(inputs.query.expansions)
 
-    def params(self, inputs: Inputs) -> Mapping[str, Any]:
-        return {"expansions": list(map(spaced, inputs.query.expansions))}
+    def added(self, query: Query) -> Mapping[str, float]:
+        return dict.fromkeys(query.expansions, 1.0)
 
     def measure(self, scorer: str) -> Any:
         return _("BM25 of synonyms")

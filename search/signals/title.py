@@ -19,24 +19,22 @@ from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 _COVERED = "FROM term WHERE idf > 0 AND lexeme = ANY(tsvector_to_array(d.title_terms))"
 _SCORES = {
-    TitleScorer.COVERAGE: (
-        f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / (SELECT total_idf FROM question)"
-    ),
+    TitleScorer.COVERAGE: (f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / %(total_idf)s::float8"),
     TitleScorer.ONCE: f"(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END {_COVERED})::float8",
     TitleScorer.PER_TERM: f"(SELECT 10 * count(*) {_COVERED})::float8",
 }
 # Most names hold no term of the query: then the sum over its terms need not be made.
-_HOLDS = "CASE WHEN d.title_terms @@ (SELECT any_term FROM question) THEN {score} ELSE 0 END"
+_HOLDS = "CASE WHEN d.title_terms @@ %(any_term)s::tsquery THEN {score} ELSE 0 END"
 # The positions of `section_terms` are the numbers of the sections.
 _BEST_SECTION = """
 CASE WHEN c.section_terms IS NULL THEN {title}
-     WHEN c.section_terms @@ (SELECT any_term FROM question) THEN (
+     WHEN c.section_terms @@ %(any_term)s::tsquery THEN (
          SELECT max(covered) FROM (
              SELECT sum(idf) AS covered
              FROM unnest(c.section_terms) named JOIN term USING (lexeme), unnest(positions) section
              GROUP BY section
          ) sections
-     ) / (SELECT total_idf FROM question)
+     ) / %(total_idf)s::float8
      ELSE 0 END
 """.strip()
 
@@ -48,28 +46,24 @@ _SUMS = {
     TitleScorer.PER_TERM: "count(*)",
 }
 
-# The documents of each rare term; common terms count only in these, and only if the query has any.
+# The documents of each rare term; common terms count only in these.
 # Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
 # titles of hundreds of documents.
 _TITLED = """
 SELECT first.id
 FROM (
-    SELECT d.id, d.current_id, {sum} + {common} AS strength
+    SELECT d.id, d.current_id, {sum} + (
+               SELECT {sum} FROM term
+               WHERE chunks_before >= %(budget)s AND lexeme = ANY(tsvector_to_array(d.title_terms))
+           ) AS strength
     FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
-    WHERE {is_rare}
+    WHERE chunks_before < %(budget)s
     GROUP BY d.id
     ORDER BY strength DESC, d.id
 ) titled, LATERAL ({first}) first(id)
 ORDER BY titled.strength DESC, titled.id
 LIMIT {depth}
 """
-_COMMON_TITLED = """
-CASE WHEN (SELECT bool_or(NOT {is_rare}) FROM term)
-     THEN (SELECT {sum} FROM term
-           WHERE NOT {is_rare} AND lexeme = ANY(tsvector_to_array(d.title_terms)))
-     ELSE 0 END
-""".strip()
-_IS_RARE = "chunks_before < %(budget)s"  # as of `rare_term`
 
 
 class TitleSignal(SignalPart):
@@ -88,7 +82,7 @@ class TitleSignal(SignalPart):
 
     def sql(self, inputs: Inputs) -> SignalSQL:
         profile = inputs.profile
-        parts = {"sum": _SUMS[profile.title_scorer], "is_rare": _IS_RARE}
+        strength = _SUMS[profile.title_scorer]
         # Only the current version's chunks are searchable. By it the first one is one look into an
         # index; by the document it would be found among all of its chunks.
         current = RawSQL(
@@ -96,12 +90,7 @@ class TitleSignal(SignalPart):
         )
         first = inputs.scope.chunks.filter(current, ordinal=0).order_by().values("pk")[:1]
         first_sql, params = named(first, "titled")
-        find = _TITLED.format(
-            **parts,
-            common=_COMMON_TITLED.format(**parts),
-            first=first_sql,
-            depth=int(profile.depth),
-        )
+        find = _TITLED.format(sum=strength, first=first_sql, depth=int(profile.depth))
         score = _HOLDS.format(score=_SCORES[profile.title_scorer])
         if profile.title_scorer is TitleScorer.COVERAGE:
             score = _BEST_SECTION.format(title=score)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from common.database import named
 from ingestion.models import EmbeddingSpace
 from search.domain import Profile, Signal
-from search.signals.registry import Inputs, SearchedChunks, SignalPart, SignalSQL
+from search.signals.registry import Inputs, SignalPart, SignalSQL
 
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).
@@ -40,59 +40,37 @@ LARGE = 500_000
 # A scan ends here, complete or not: pgvector's default. With too few results an exact one follows.
 MAX_SCAN_TUPLES = 20_000
 
-# `few` holds a small scope, `near` the results in any other. Which way leads to them follows from
-# the scope's size; that of whole collections is known from their statistics.
-_FEW = "few(id) AS MATERIALIZED ({few}),"
+INDEX, SCAN, FEW = "index", "scan", "few"
+
+# The size of whole collections is known before the statement is sent, which then has one way; that
+# of a narrowed scope is not: its statement has all three, and chooses.
 _WAY = """
+few(id) AS MATERIALIZED ({few}),
 way(name) AS MATERIALIZED (
     SELECT CASE WHEN size > {small} THEN 'index'
-                WHEN size <= {few} OR size < {part} * every THEN 'few'
-                WHEN size > {scanned} THEN 'index'
+                WHEN size <= {fewest} OR size < {part} * every THEN 'few'
                 ELSE 'scan' END
-    FROM (SELECT {size} AS size,
-                 (SELECT coalesce(sum(chunks), 0) FROM ingestion_corpusstatistics) AS every) counted
+    FROM (SELECT count(*) AS size, (SELECT sum(chunks) FROM ingestion_corpusstatistics) AS every
+          FROM few) counted
 ),
 """
-# The scan is LATERAL: it is begun only where it is the way, and by no parallel processes, which
-# Postgres would start for a large table even if nothing of it is read.
-_NEAR = """
-scanned(id, distance) AS MATERIALIZED (
-    SELECT id, distance FROM way, LATERAL (
-        SELECT chunk_id, vector <=> %(embedding)s::halfvec FROM ingestion_chunkembedding
-        WHERE way.name = 'scan' AND space_id = {space}
-        ORDER BY 2, 1 LIMIT {scanned}
-    ) nearest(id, distance)
-),
-near(id) AS MATERIALIZED (
-    ({near})
-    UNION ALL
-    (SELECT id FROM scanned JOIN ({in_scope}) held(id) USING (id)
-     ORDER BY distance, id LIMIT {depth})
-),
-"""
-_SCANNED = "ingestion_chunk.id IN (SELECT id FROM scanned)"
 
-
-def _is(way: str) -> str:
-    return f"(SELECT name FROM way) = '{way}'"
-
-
-# Placeholders for the condition and the distance in the statement of either branch.
+# Placeholders for the condition and the distance in the statement of every way.
 _WHEN, _DISTANCE = "when_so_large", "distance_to_query"
 
-# A branch's condition depends on no row: Postgres evaluates it once and, if it is false, never
-# starts the branch. Without the cast no index matches the order, so these two are exact. The ids
-# of a small scope are an array: for a join the planner has no size estimate, and reads every
-# embedding.
-_FIND = """
-SELECT id FROM near
-UNION ALL
-(SELECT e.chunk_id FROM ingestion_chunkembedding e
- WHERE e.chunk_id = ANY(ARRAY(SELECT id FROM few)) AND e.space_id = {space} AND {is_few}
- ORDER BY e.vector <=> %(embedding)s::halfvec, e.chunk_id
- LIMIT {depth})
-UNION ALL
-({whole})
+# A way's condition depends on no row: Postgres evaluates it once and, if it is false, never
+# starts it. Without the cast no index matches the order, so these are exact. The ids are arrays:
+# for a join the planner has no size estimate, and reads every embedding.
+_EXACT = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
+_SCANNED = """
+ingestion_chunk.id = ANY(ARRAY(
+    SELECT chunk_id FROM ingestion_chunkembedding WHERE space_id = {space}
+    ORDER BY vector <=> %(embedding)s::halfvec, chunk_id LIMIT {scanned}))
+"""
+_NEAREST_FEW = """
+SELECT chunk_id FROM ingestion_chunkembedding
+WHERE chunk_id = ANY(ARRAY({few})) AND space_id = {space} AND {when}
+ORDER BY vector <=> %(embedding)s::halfvec, chunk_id LIMIT {depth}
 """
 
 
@@ -126,7 +104,7 @@ class VectorSignal(SignalPart):
 
     def sql(self, inputs: Inputs) -> SignalSQL:
         space = cast(EmbeddingSpace, inputs.space)
-        tables, find, params = _finder(inputs.scope, inputs.profile, space)
+        tables, find, params = _finder(inputs, space)
         halves = _cast(space)
         return SignalSQL(
             score=f"1 - ((own.vector::{halves}) <=> %(embedding)s::{halves})",
@@ -148,64 +126,72 @@ class VectorSignal(SignalPart):
         return True
 
 
-def _finder(
-    scope: SearchedChunks, profile: Profile, space: EmbeddingSpace
-) -> tuple[str, str, dict[str, Any]]:
+def way_of(inputs: Inputs) -> str:
+    """The way to search a whole scope, by its size; empty for a narrowed one."""
+    size, depth = sum(inputs.words.configs.values()), inputs.profile.depth
+    if inputs.scope.narrowed:
+        return ""
+    if size <= max(SMALL_SCOPE, depth):
+        if size <= _fewest(depth) or size < LARGE_PART * inputs.words.every:
+            return FEW
+        if size <= max(MOST_SCANNED, depth):
+            return SCAN
+    return INDEX
+
+
+def _fewest(depth: int) -> int:
+    return max(min(FEW_CHUNKS, SMALL_SCOPE), depth)
+
+
+def _finder(inputs: Inputs, space: EmbeddingSpace) -> tuple[str, str, dict[str, Any]]:
     """The tables of the nearest chunks, the SQL that selects them, and the parameters of both."""
-    small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)
-    in_space = scope.chunks.filter(embeddings__space_id=space.pk)
-
-    way = _WAY.format(
-        size="(SELECT count(*) FROM few)" if scope.narrowed else "(SELECT chunks FROM corpus)",
-        few=max(min(FEW_CHUNKS, SMALL_SCOPE), depth),
-        small=small,
-        part=LARGE_PART,
-        scanned=small if scope.narrowed else max(MOST_SCANNED, depth),
-    )
-    few = scope.chunks.order_by()
-    few = few[: small + 1] if scope.narrowed else few.filter(_condition(_is("few")))
-    scanned = scope.chunks.order_by().filter(_condition(_SCANNED))
-
+    chunks, depth, way = inputs.scope.chunks, int(inputs.profile.depth), way_of(inputs)
+    small = max(SMALL_SCOPE, depth)
+    few, params = named(chunks.order_by().values("pk")[: None if way else small + 1], "few")
+    nearest = chunks.filter(_condition(_WHEN), embeddings__space_id=space.pk)
+    nearest = nearest.order_by(RawSQL(_DISTANCE, (), FloatField()))
+    # Compiled once for all: they differ only in the condition and the distance.
+    sql, nearest_params = named(nearest.values("pk")[:depth], "near")
     # The cast must read exactly as in the space's index, or Postgres will not use it.
-    cast = _cast(space)
-    near = f"(ingestion_chunkembedding.vector::{cast}) <=> %(embedding)s::{cast}"
-    starved = f"NOT {_is('few')} AND (SELECT count(*) FROM near) < {depth}"
-    exact = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
+    cast, key = _cast(space), int(space.pk)
+    by_index = f"(ingestion_chunkembedding.vector::{cast}) <=> %(embedding)s::{cast}"
+    scanned = _SCANNED.format(space=key, scanned=SCANNED * depth)
 
-    few_sql, few_params = named(few.values("pk"), "few")
-    scanned_sql, scanned_params = named(scanned.values("pk"), "held")
-    # Compiled once for both: they differ only in the condition and the distance.
-    nearest = in_space.filter(_condition(_WHEN)).order_by(RawSQL(_DISTANCE, (), FloatField()))
-    sql, params = named(nearest.values("pk")[:depth], "near")
-    whole_sql = sql.replace(_WHEN, starved).replace(_DISTANCE, exact)
-    few_table = _FEW.format(few=few_sql)
-    near_table = _NEAR.format(
-        space=int(space.pk),
-        scanned=SCANNED * depth,
-        near=sql.replace(_WHEN, _is("index")).replace(_DISTANCE, near),
-        in_scope=scanned_sql,
-        depth=depth,
+    def when(name: str) -> str:
+        return "true" if way else f"(SELECT name FROM way) = '{name}'"
+
+    ways = {
+        INDEX: sql.replace(_WHEN, when(INDEX)).replace(_DISTANCE, by_index),
+        SCAN: sql.replace(_WHEN, f"{when(SCAN)} AND {scanned}").replace(_DISTANCE, _EXACT),
+    }
+    listed = few if way else "SELECT id FROM few"
+    find = _NEAREST_FEW.format(few=listed, space=key, when=when(FEW), depth=depth)
+    if way == FEW:
+        return "", find, params
+    starved = f"(SELECT count(*) FROM near) < {depth}"
+    starved += "" if way else f" AND NOT {when(FEW)}"
+    near = ways[way] if way else "\n    UNION ALL\n    ".join(f"({each})" for each in ways.values())
+    whole = sql.replace(_WHEN, starved).replace(_DISTANCE, _EXACT)
+    tables = (
+        "" if way else _WAY.format(few=few, small=small, fewest=_fewest(depth), part=LARGE_PART)
     )
-    tables = (few_table, way) if scope.narrowed else (way, few_table)
+    finds = ["SELECT id FROM near", f"({whole})", *([] if way else [f"({find})"])]
     return (
-        "\n".join((*tables, near_table)),
-        _FIND.format(space=int(space.pk), is_few=_is("few"), depth=depth, whole=whole_sql),
-        {**few_params, **scanned_params, **params},
+        f"{tables}near(id) AS MATERIALIZED (\n    {near}\n),\n",
+        "\nUNION ALL\n".join(finds),
+        nearest_params | ({} if way else params),
     )
 
 
-def index_settings(profile: Profile) -> dict[str, str]:
+def index_settings(profile: Profile, every: int) -> dict[str, str]:
     """The settings of the vector index for one statement, as SQL expressions.
 
-    In relaxed order a scan keeps chunks met late, even if nearer than those already returned;
-    the candidates need no order.
+    `every` is the number of all chunks, the size of the index. In relaxed order a scan keeps chunks
+    met late, even if nearer than those already returned; the candidates need no order.
     """
-    usual = min(max(profile.depth, MIN_EF_SEARCH), MAX_EF_SEARCH)
-    wide = min(max(profile.depth, 2 * MIN_EF_SEARCH), MAX_EF_SEARCH)
-    by_size = f"CASE WHEN sum(chunks) >= {LARGE} THEN '{wide}' ELSE '{usual}' END"
+    least = 2 * MIN_EF_SEARCH if every >= LARGE else MIN_EF_SEARCH
     return {
-        # The sum over all collections is the size of the index.
-        "hnsw.ef_search": f"(SELECT {by_size} FROM ingestion_corpusstatistics)",
+        "hnsw.ef_search": f"'{min(max(profile.depth, least), MAX_EF_SEARCH)}'",
         "hnsw.iterative_scan": "'relaxed_order'",
         "hnsw.max_scan_tuples": f"'{MAX_SCAN_TUPLES}'",
     }

@@ -212,11 +212,11 @@ class TestConceptSignal:
         assert all("ingestion_concept" not in query["sql"] for query in captured)
         assert Signal.CONCEPT not in response.hits[0].candidate.raw
 
-    def test_with_a_weight_a_search_keeps_its_three_queries(self, tmp_path: Path) -> None:
+    def test_with_a_weight_a_search_keeps_its_four_queries(self, tmp_path: Path) -> None:
         search("cooling tower", keyword=0.8, concept=0.1, wordnet=0.1)
         with CaptureQueriesContext(connection) as captured:
             search("cooling tower", keyword=0.8, concept=0.1, wordnet=0.1)
-        assert len(captured) == 3
+        assert len(captured) == 4
 
 
 class TestStrict:

@@ -203,7 +203,7 @@ class TestTheWayIsChosen:
 
             with sent_as_text(), connection.execute_wrapper(keep):
                 retrieve(QUERY, scope, profile, space=space, embedding=question().tolist())
-            [(sql, params)] = sent
+            [_, (sql, params)] = sent  # the words, the candidates
             settings, statement = sql.split(";", 1)
             with connection.cursor() as cursor:
                 cursor.execute(settings)

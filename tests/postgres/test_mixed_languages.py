@@ -13,10 +13,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from ingestion.lexical.bigrams import spaced
+from ingestion.lexical.compounds import joined_sql, names_sql
 from ingestion.lexical.languages import TEXT_CONFIGS
+from ingestion.lexical.second_forms import acronyms_sql, folded_sql, numbers_sql
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
-from search.signals import query_terms as query_terms
+from search.retrieval.word_lookup import MARKS
+from search.signals import query_terms
 from tests.support.database import lasting
 from tests.support.factories import make_collection
 from tests.support.laws import examples
@@ -115,6 +119,27 @@ def test_stop_words_are_recognised_by_their_positions(text: str, db: None) -> No
         assert cursor.fetchall() == []
 
 
+PLAIN = "".join(each for each in map(chr, range(32, 127)) if not each.isdigit() and each != "-")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(text=st.text(PLAIN, max_size=40).filter(lambda text: not MARKS.search(spaced(text))))
+@example(text="What is the form of a beam?")
+def test_a_text_without_marks_has_no_other_forms(text: str, db: None) -> None:
+    """So that the lookup of a plain question need not look for any."""
+    tables = (
+        joined_sql("%(text)s::text"),
+        names_sql("%(text)s::text"),
+        numbers_sql("%(text)s::text", networks=False),
+        folded_sql("%(text)s::text"),
+        acronyms_sql("%(text)s::text", "'english'"),
+    )
+    forms = " + ".join(f"(SELECT count(*) FROM {table} forms)" for table in tables)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {forms}", {"text": spaced(text)})
+        assert cursor.fetchone() == (0,)
+
+
 def terms_weight(chunk: int, lexeme: str) -> float:
     """The stored weight of a lexeme in a chunk."""
     with connection.cursor() as cursor:
@@ -159,8 +184,7 @@ class TestIdf:
 @pytest.mark.usefixtures("statements_compiled_anew")
 class TestLongQueries:
     def test_long_queries_use_the_heaviest_terms(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        limited = query_terms.TABLES.replace(f"LIMIT {query_terms.MAX_TERMS}", "LIMIT 2")
-        monkeypatch.setattr(query_terms, "TABLES", limited)
+        monkeypatch.setattr(query_terms, "MAX_TERMS", 2)
         shelve(make_collection(), "simple", ["a b c d", "a b c", "a b", "a"])
         found = ask("a b c d nowhere")
         assert [term.lexeme for term in found.terms] == ["d", "c"]

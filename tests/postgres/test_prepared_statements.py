@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -129,15 +130,16 @@ class TestTheDatabase:
         for question in ("long arm", "beam"):
             assert search(question, viewer=None).total == 1
         new = {name: plans for name, plans in self.prepared().items() if name not in before}
-        # The retrieval and the rows of the results: twice each, without a plan for the values.
-        assert list(new.values()) == [[2, 0], [2, 0]]
+        # The words, the candidates and the rows of the results: twice each, without a plan for the
+        # values.
+        assert list(new.values()) == [[2, 0], [2, 0], [2, 0]]
 
     def test_plans_anew_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = self.prepared()
         for seconds in (1e9, 1e-9):
             monkeypatch.setattr(prepared, "PLAN_SECONDS", seconds)
             assert search("beam", viewer=None).total == 1
-        assert len(self.prepared().keys() - before.keys()) == 4
+        assert len(self.prepared().keys() - before.keys()) == 6
 
     @pytest.mark.parametrize("way", ["setting", "context"])
     def test_database_gets_unprepared_statements_if_switched_off(
@@ -150,8 +152,39 @@ class TestTheDatabase:
         else:
             with prepared.sent_as_text():
                 assert search("long arm", viewer=None).total == 1
-        assert sum("WITH readable" in sql for sql in sent) == 2
+        assert sum("WITH readable" in sql for sql in sent) == 3
         assert self.prepared() == before
+
+    @pytest.mark.parametrize("way", [vector.INDEX, vector.SCAN, vector.FEW])
+    def test_a_person_can_read_the_plan_of_a_plain_question(
+        self, way: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By the nodes of both plans, executed or not; of one statement they were 343 (ADR 78)."""
+        monkeypatch.setattr(vector, "way_of", lambda _: way)
+        sent: list[tuple[str, Any]] = []
+
+        def keep(execute: Any, sql: str, params: Any, *rest: Any) -> Any:
+            sent.append((sql.split("true);")[-1], params))
+            return execute(sql, params, *rest)
+
+        with prepared.sent_as_text(), connection.execute_wrapper(keep):
+            search("how long is the arm", viewer=None)
+        words, candidates, _ = (each for each in sent if "WITH readable" in each[0])
+        assert "<=>" in candidates[0]
+        assert self.nodes(*words) <= 45
+        assert self.nodes(*candidates) <= 120
+
+    def nodes(self, statement: str, params: Any) -> int:
+        """The number of nodes of the statement's plan."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", params)
+            found = cursor.fetchone()[0]
+        tree = json.loads(found) if isinstance(found, str) else found
+
+        def count(node: dict[str, Any]) -> int:
+            return 1 + sum(map(count, node.get("Plans", ())))
+
+        return count(tree[0]["Plan"])
 
     def test_index_scan_depth_grows_with_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def ef_search() -> str:

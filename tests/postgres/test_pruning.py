@@ -81,7 +81,7 @@ def scored(text: str, **fields: Any) -> int:
 
     with sent_as_text(), connection.execute_wrapper(keep):
         ranking(text, **fields)
-    [(sql, params)] = sent
+    [_, (sql, params)] = sent  # the words, the candidates
     statement = sql.split(";", 1)[1]
     tables = statement.split("candidate(id, places) AS MATERIALIZED")[0].rstrip().rstrip(",")
     with connection.cursor() as cursor:

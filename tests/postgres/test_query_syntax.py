@@ -247,14 +247,14 @@ class TestRelaxed:
         )
         assert titles(PASTED, choices=INSIST) == {"Heating"}
 
-    def test_relaxed_search_costs_one_more_query_only_without_results(
+    def test_relaxed_search_costs_two_more_queries_only_without_results(
         self, django_assert_num_queries: Any
     ) -> None:
         search("pump", viewer=None)
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(6):
             search('"pump river station"', viewer=None)
         pasted = 'the pump station moves cold water uphill, a "heat pump" warms the house -hot'
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(4):
             assert search(pasted, viewer=None).loosened
 
     def test_what_if_ranks_the_same_passages(self) -> None:

@@ -215,7 +215,7 @@ class TestWhoMayKnow:
     ) -> None:
         names_own("Secret")
         asked(viewer=member)
-        with django_assert_num_queries(4):  # whether the reader may know of it
+        with django_assert_num_queries(5):  # whether the reader may know of it
             assert asked("secret", viewer=member).profile.name == OWN
         assert "Secret" in told(asked("secret", "recipes", viewer=member))
         assert asked("secret", viewer=administrator).profile.name == OWN

@@ -261,12 +261,12 @@ def test_without_an_active_profile_the_service_is_unavailable(api: APIClient) ->
     assert response.json()["code"] == "no_active_profile"
 
 
-def test_search_costs_three_queries_and_one_to_record_it(
+def test_search_costs_four_queries_and_one_to_record_it(
     api: APIClient, ask: Ask, django_assert_num_queries: Any
 ) -> None:
     ask(q="sourdough bread")  # reads the configuration, which is then kept
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         ask(q="sourdough bread", explain=1)
 
 

@@ -421,7 +421,7 @@ class TestSearches:
         fields = {"name": "One", "a": active_profile(), "b": other}
         experiment = life_cycle.start(life_cycle.plan(fields, acting_user=None), acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
-        with django_assert_num_queries(4):  # the stamp, the candidates, the page, the event
+        with django_assert_num_queries(5):  # stamp, words, candidates, page, event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()
         trial = body["experiment"]
         assert trial["id"] == SearchEvent.objects.latest("pk").experiment == experiment.pk

@@ -26,7 +26,7 @@ WHOLE, PART = 1.5, 1.0  # concept-rag's grades (F2-04)
 # is none of the question's: the terms that look concepts up are those of the keywords' budget.
 _CONCEPTS = f"""
 conceptual AS MATERIALIZED (
-    SELECT document_id, sum(idf * grade) / ({WHOLE} * (SELECT total_idf FROM question)) AS raw,
+    SELECT document_id, sum(idf * grade) / ({WHOLE} * %(total_idf)s::float8) AS raw,
            (array_agg(ordinal ORDER BY grade DESC, idf DESC, ordinal))[1] AS ordinal
     FROM (
         SELECT DISTINCT ON (k.document_id, t.lexeme) k.document_id, t.idf, k.ordinal,

@@ -1,6 +1,7 @@
 """The retrieval backend: the engine finds and scores the words and the meaning (ADR 83).
 
-    Postgres  the readable collections, the words' weights by its statistics     one statement
+    Postgres  the words' weights by its statistics                               one statement
+    Postgres  the readable collections                                           one statement
     engine    the best candidates of each signal                                 one request
     engine    all of these, scored by each of the signals                        one request
     Postgres  the statement of every question, with these candidates and scores  one statement
@@ -26,12 +27,13 @@ from common.database import named
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query, Signal
 from search.parts.qdrant import engines
-from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name, sparse
+from search.parts.qdrant.points import TERMS, EngineError, PointQuery, Sparse, space_name
 from search.retrieval import statement
 from search.retrieval.filters import Scope
-from search.retrieval.prepared import Shapes, run, send
+from search.retrieval.prepared import run, send
 from search.retrieval.statement import RetrievalOptions
-from search.signals import query_terms, registry, vector
+from search.retrieval.word_lookup import asked_words
+from search.signals import registry, vector
 from search.signals.registry import External, Inputs, SignalPart
 
 logger = logging.getLogger(__name__)
@@ -44,12 +46,10 @@ STEP = 4
 MOST = vector.MAX_SCAN_TUPLES
 
 _QUESTION = """
-WITH readable(id) AS MATERIALIZED ({readable}),
-{phrased}
-{tables}
-SELECT ARRAY(SELECT id FROM readable), (SELECT chunks FROM corpus),
-       (SELECT name FROM {points}), (SELECT spaces FROM {points}),
-       {few}, {weights}
+WITH {phrased}
+readable(id) AS MATERIALIZED ({readable})
+SELECT ARRAY(SELECT id FROM readable),
+       (SELECT name FROM {points}), (SELECT spaces FROM {points}), {few}
 """
 # The collection in use; or one that is measured.
 _POINTS = """
@@ -77,6 +77,7 @@ def retrieve(
     degraded: tuple[Signal, ...] = ()
     external: External | None = None
     has_failed = False
+    inputs = replace(inputs, words=asked_words(inputs, scope, options.words))
     try:
         external = _external(inputs, scope)
     except EngineError as error:
@@ -109,7 +110,7 @@ def _scored_signals(inputs: Inputs) -> tuple[SignalPart, ...]:
 
 def _word_signals(inputs: Inputs) -> tuple[SignalPart, ...]:
     """The signals among them that are weights of words."""
-    return tuple(part for part in _scored_signals(inputs) if part.weights_table)
+    return tuple(part for part in _scored_signals(inputs) if part.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def _external(inputs: Inputs, scope: Scope) -> External | None:
     # What has no term at all finds nothing, and scores 0 in Postgres' own words.
     words = (part.signal for part in _word_signals(inputs))
     empty = {signal: () for signal in words if signal not in generating}
-    return External({**({} if by_vector_only else empty), **best}, ids, scores)
+    return External({**({} if by_vector_only else empty), **best}, ids, scores, inputs.words)
 
 
 def _scores(target: _Target, ids: Sequence[int]) -> dict[Signal, Sequence[float | None]]:
@@ -171,14 +172,16 @@ def _scores(target: _Target, ids: Sequence[int]) -> dict[Signal, Sequence[float 
 def _target(inputs: Inputs, scope: Scope) -> _Target | None:
     """The collections and vectors to search; None without a collection of points in use."""
     space, embedding = inputs.space, inputs.embedding
-    collections, chunks, name, spaces, few, *weights = _row(inputs, scope)
+    collections, name, spaces, few = _row(inputs, scope)
     if name is None:
         return None
-    vectors: dict[Signal, tuple[str, Vector]] = {
-        part.signal: (TERMS, sparse(each))
-        for part, each in zip(_word_signals(inputs), weights, strict=True)
-        if each is not None
-    }
+    words = inputs.words
+    vectors: dict[Signal, tuple[str, Vector]] = {}
+    for part in _word_signals(inputs):
+        own = words.added(part.words, part.language) if part.words in words.weights else words.terms
+        if weights := own.weights():  # in points, terms are numbered from 0
+            values = list(weights.values())
+            vectors[part.signal] = TERMS, Sparse([key - 1 for key in weights], values)
     if space is not None and embedding is not None and space.pk in spaces:
         # In half precision, as Postgres reads it.
         halves = np.asarray(embedding, np.float16).astype(np.float64)
@@ -188,52 +191,26 @@ def _target(inputs: Inputs, scope: Scope) -> _Target | None:
         few = None
     order = (part.signal for part in _scored_signals(inputs))
     ordered = {signal: vectors[signal] for signal in order if signal in vectors}
-    return _Target(collections, name, chunks <= small or few is not None, few, ordered)
+    return _Target(
+        collections, name, sum(words.configs.values()) <= small or few is not None, few, ordered
+    )
 
 
-_shapes = Shapes()
-
-
-def _row(inputs: Inputs, searched: Scope) -> tuple[Any, ...]:
-    """Postgres' row on the question, see _QUESTION; its last columns are the signals' weights."""
+def _row(inputs: Inputs, searched: Scope) -> Sequence[Any]:
+    """Postgres' row on the question, see _QUESTION."""
     scope, phrased, phrase_params = searched.with_phrases()
     readable, readable_params = scope.readable("readable")
-    parts = _word_signals(inputs)
     few = "NULL::bigint[]"
     few_params: dict[str, Any] = {}
     if scope.narrowed:
         most = max(vector.SMALL_SCOPE, inputs.profile.depth) + 1
         sql, few_params = named(scope.chunks.order_by().values("pk")[:most], "few")
         few = f"ARRAY({sql})"
-    values = {
-        **readable_params,
-        **few_params,
-        **phrase_params,
-        **query_terms.params(inputs.query, (), inputs.space.languages if inputs.space else ()),
-        "budget": inputs.profile.keyword_budget,
-        "collection": engines.read_from(),
-    }
-    for part in parts:
-        values.update(part.params(inputs))
-
-    def text() -> str:
-        tables = [query_terms.TABLES.strip(), *(part.weights_sql.strip(",\n ") for part in parts)]
-        weights = (f"(SELECT sparsevec_send(weights) FROM {part.weights_table})" for part in parts)
-        return _QUESTION.format(
-            readable=readable,
-            phrased=phrased,
-            tables=",\n".join(filter(None, tables)),
-            few=few,
-            points=_POINTS,
-            weights=", ".join(weights) or "NULL",
-        )
-
-    if scope.is_whole:
-        shape = (readable, tuple(part.signal for part in parts))
-        (row,) = run(_shapes.get(shape, text), values)
-    else:
-        (row,) = send(text(), values, {})
-    return row if parts else row[:-1]
+    text = _QUESTION.format(readable=readable, phrased=phrased, few=few, points=_POINTS)
+    collection = engines.read_from()
+    values = {**readable_params, **few_params, **phrase_params, "collection": collection}
+    (row,) = (run if scope.is_whole else send)(text, values, {})
+    return row
 
 
 def _candidates(

@@ -11,29 +11,15 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from common.probes import Finding, look
-from ingestion.lexical.bigrams import spaced
 from search.domain import Profile, Query, Signal
 from search.engine.adjust_weights import Weighing
 from search.parts.wordnet.dictionary import opened
 from search.signals import registry
-from search.signals.query_terms import lexemes
 from search.signals.registry import Inputs
-from search.signals.synonym import AddedWords, added_words
+from search.signals.synonym import AddedWords
 
 # Of another part, which a site may leave out.
 CONCEPT = Signal("concept")
-_LEXEMES = lexemes(
-    "%(related)s::text[]",
-    "wordnet_",
-    times="1",
-    condition="lexeme NOT IN (SELECT lexeme FROM lexeme)"
-    " AND (SELECT own FROM language) = 'english'",
-)
-_GRADES = f"""{_LEXEMES},
-wordnet_grade AS MATERIALIZED (
-    SELECT lexeme, max((%(grades)s::float8[])[text]) AS grade FROM wordnet_word GROUP BY lexeme
-),"""
-_GRADE = "(SELECT grade FROM wordnet_grade WHERE lexeme = term.lexeme)"
 
 
 class WordNetSignal(AddedWords):
@@ -46,18 +32,14 @@ class WordNetSignal(AddedWords):
         "lets a related word count as much as the word itself."
     )
     unavailable = _("Related words (WordNet) are unavailable; showing other matches.")
-    weights_table = "wordnet"
-    weights_sql = added_words("wordnet", _GRADES, "wordnet_", factor=_GRADE)
+    words = "wordnet"
+    language = "english"
 
     def runs(self, inputs: Inputs) -> bool:
         return super().runs(inputs) and bool(inputs.query.related)
 
-    def params(self, inputs: Inputs) -> Mapping[str, Any]:
-        related = inputs.query.related
-        return {
-            "related": [spaced(each.text) for each in related],
-            "grades": [each.grade for each in related],
-        }
+    def added(self, query: Query) -> Mapping[str, float]:
+        return {each.text: each.grade for each in query.related}
 
     def measure(self, scorer: str) -> Any:
         return _("BM25 of related words")
