@@ -180,7 +180,7 @@ class TestWhoSeesWhat:
     ) -> None:
         started(published(KEYWORDS_ONLY))
         searched(RISE)
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(4):
             assert searched(RISE).trial is not None
 
 

@@ -135,7 +135,7 @@ def test_a_page_of_results_costs_no_query_more_for_an_identifier(
     django_assert_num_queries: Any,
 ) -> None:
     ask("incidents", "INC-0118")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         ask("incidents", "INC-0119")
 
 

@@ -140,7 +140,7 @@ class TestSearch:
         assert server.requests == []
         assert "rerank" not in response.milliseconds
 
-    @pytest.mark.parametrize(("share", "queries"), [(0.0, 3), (0.5, 4)], ids=["off", "on"])
+    @pytest.mark.parametrize(("share", "queries"), [(0.0, 4), (0.5, 5)], ids=["off", "on"])
     def test_reranking_costs_one_query_for_the_texts(
         self, server: FakeReranker, django_assert_num_queries: Any, share: float, queries: int
     ) -> None:

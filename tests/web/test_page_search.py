@@ -409,11 +409,11 @@ def test_a_page_of_ten_results_is_small(client: Client) -> None:
 @pytest.mark.parametrize(
     ("parameters", "headers", "queries"),
     [
-        ({"q": "connection"}, {}, 6),
+        ({"q": "connection"}, {}, 7),
         # The values that could be added are those of all documents.
-        ({"q": "barometer", "collection": "ships-papers", "group": "false", "page": "2"}, {}, 6),
-        ({"q": "connection", "sort": "date"}, {}, 7),
-        ({"q": "connection"}, HTMX, 7),
+        ({"q": "barometer", "collection": "ships-papers", "group": "false", "page": "2"}, {}, 7),
+        ({"q": "connection", "sort": "date"}, {}, 8),
+        ({"q": "connection"}, HTMX, 8),
         ({}, {}, 4),
     ],
     ids=["search", "filtered", "by date", "htmx", "welcome"],
@@ -426,8 +426,9 @@ def test_search_page_takes_this_number_of_queries(
     queries: int,
 ) -> None:
     client.get("/", {"q": "warm"})
-    # The search is recorded by one of them; what may still be being typed, by two. One finds the
-    # concepts that the results share, if there are three documents, one counts their facets.
+    # One looks the words up; the search is recorded by one, what may still be being typed by two.
+    # One finds the concepts that the results share, if there are three documents, one counts
+    # their facets.
     with django_assert_num_queries(queries):
         client.get("/", parameters, headers=headers)
 
@@ -438,7 +439,7 @@ def test_a_signed_in_reader_costs_a_session_a_user_their_stars_and_a_history_mor
     client.force_login(reader)
     client.get("/", {"q": "warm"})
     # After the answer: whether the reader keeps a history, and its entry.
-    with django_assert_num_queries(9 + 2):
+    with django_assert_num_queries(10 + 2):
         client.get("/", {"q": "connection"})
 
 
