@@ -100,10 +100,10 @@ def measured(page: Page) -> None:
     Below the bar that stays in sight the window begins with the sliders.
     """
     settled(page)
-    rebuild = page.get_by_role("button", name="Rebuild the candidate pools")
+    rebuild = page.get_by_role("button", name="Measure now")
     if rebuild.is_visible():
         rebuild.click()
-    expect(page.locator("#wb-measures")).to_contain_text("measured as by a live run")
+    expect(page.locator("#wb-measures")).to_contain_text("measured as by real searches")
     settled(page)
     page.locator("#wb-form").evaluate(
         """form => scrollBy(0, form.getBoundingClientRect().top - 8

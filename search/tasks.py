@@ -38,6 +38,11 @@ def build_pools(build_id: int) -> int:
 
 
 @shared_task
+def refresh_pools() -> bool:
+    return candidate_pool_building.refresh()
+
+
+@shared_task
 def carry_out_publication(publication_id: int) -> str:
     return publications.carry_out(publication_id).state
 

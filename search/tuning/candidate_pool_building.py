@@ -14,6 +14,8 @@ from common import jobs
 from common.jobs import Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
+from ingestion.models import DocumentVersion
+from ingestion.models.versions import UNFINISHED
 from search.domain import Candidates, Profile
 from search.domain.candidates import facts
 from search.engine import Purpose, Request, configuration
@@ -253,6 +255,21 @@ def _forget_old_keys() -> None:
     keys = [row["key"] for row in newest[:MAX_KEYS]]
     CandidatePool.objects.exclude(key__in=keys).delete()
     PoolBuild.objects.exclude(key__in=keys).exclude(state__in=PoolBuild.OPEN).delete()
+
+
+def refresh() -> bool:
+    """Enqueue a build for the active profile if its pools lack anything; return whether.
+
+    It waits for the documents that are being processed: each makes all pools stale.
+    """
+    configured = configuration.current()
+    if configured.active is None or DocumentVersion.objects.filter(state__in=UNFINISHED).exists():
+        return False
+    width = Width.of(configured.active)
+    if not goldens_to_build(width, configured):
+        return False
+    enqueue(width)
+    return True
 
 
 def enqueue_both(active: Profile, draft: Profile) -> None:

@@ -125,6 +125,7 @@ def _ask(
         profile=draft,
         fingerprint=snapshot,
         replaces=active,
+        differences=diff.differences(active, draft) if active else [],
         user=user,
         by_system=user is None,
         reason=reason,
@@ -142,7 +143,9 @@ def _settle(measured: Publication) -> Publication:
     run = publication.run
     if run is not None and run.state == EvaluationRun.State.CANCELLED:
         return _end(publication, State.CANCELLED)
-    if problem := _changed(publication) or _no_longer_permitted(publication):
+    if problem := _changed(publication):
+        return _fail(publication, problem, State.OUTDATED)
+    if problem := _no_longer_permitted(publication):
         return _fail(publication, problem)
     if run is not None and run.state != EvaluationRun.State.DONE:
         return _unmeasured(
@@ -203,20 +206,20 @@ def _unmeasured(publication: Publication, problem: str) -> Publication:
     return _publish(publication, Action.OVERRIDDEN)
 
 
-def _fail(publication: Publication, problem: str) -> Publication:
+def _fail(
+    publication: Publication, problem: str, state: Publication.State = State.FAILED
+) -> Publication:
     publication.error, publication.findings = problem, [problem]
-    return _refuse(publication, State.FAILED)
+    return _refuse(publication, state)
 
 
 def _refuse(publication: Publication, state: Publication.State) -> Publication:
-    active, draft = publication.replaces, publication.profile
-    changes = diff.differences(active, draft) if active else []
     drafts.audit(
-        draft,
+        publication.profile,
         Action.REFUSED,
         publication.user,
         publication.reason,
-        changes,
+        publication.differences,
         findings=publication.findings,
         run=publication.run,
     )

@@ -261,16 +261,16 @@ def verified(run: EvaluationRun) -> tuple[str, bool]:
     """
     profile, goldens = run.profile.as_profile(), golden_set()
     if fingerprint(profile) != run.fingerprint:
-        text = gettext("%(profile)s has been saved since: verify it again to compare.")
+        text = gettext("%(profile)s has been saved since: test it again to compare.")
         return text % {"profile": run.profile}, False
     if set_hash(goldens) != run.corpus_hash:
         # A judged document that was deleted changes the set, although nobody judged.
-        return gettext("The library or judgements have changed since: verify again."), False
+        return gettext("The library or judgements have changed since: test again."), False
     pool = pooled(profile, goldens)
     if not pool.coverage.is_complete:
         text = gettext(
-            "The stored candidates do not cover all golden queries, or are older than the library: "
-            "rebuild them to compare."
+            "Not all golden queries are measured, or some were before the last uploads: measure "
+            "now to compare."
         )
         return text, False
     measured = [place for place, golden in enumerate(pool.goldens) if golden.is_measured]
@@ -279,10 +279,9 @@ def verified(run: EvaluationRun) -> tuple[str, bool]:
         return "", False
     largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
     if largest <= AGREES:
-        return gettext("The what-if figures agree with the live run."), True
+        return gettext("The figures below agree with the real searches."), True
     text = gettext(
-        "The what-if figures differ from the live run by up to %(largest)s: since the candidates "
-        "were stored, the library, recency or the results that the reranker reads have changed. "
-        "Rebuild them to compare."
+        "The figures below differ from the real searches by up to %(largest)s: the library, "
+        "recency or the results that the reranker reads have changed. Measure now to compare."
     )
     return text % {"largest": f"{largest:.2g}"}, False

@@ -13,7 +13,7 @@ from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.tuning import activation as activation
-from search.tuning import drafts, gate_runs, judging, publications
+from search.tuning import diff, drafts, gate_runs, judging, publications
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
 from search.tuning.models import GoldenQuery, ProfileChange, Publication
@@ -208,6 +208,7 @@ class TestPublishing:
         self, administrator: User, monkeypatch: pytest.MonkeyPatch, meanwhile: str
     ) -> None:
         before, draft, quicker = active_profile(), draft_with(depth=60), draft_with(depth=70)
+        asked = diff.differences(before, draft)
         compare = golden_runs.compare
 
         def change(*arguments: Any, **rest: Any) -> Any:
@@ -225,8 +226,10 @@ class TestPublishing:
             "edited": (before, "edited since"),
             "overtaken": (quicker, f"{quicker} has become active since"),
         }[meanwhile]
-        assert (done.state, active_profile()) == (State.FAILED, active)
+        assert (done.state, active_profile()) == (State.OUTDATED, active)
         assert said in done.error
+        # Those of the profile that was measured, not of the one that it has become.
+        assert done.differences == asked == last_change().differences
         assert last_change().action == Action.REFUSED
 
     def test_unreachable_model_blocks_publication_unless_overridden(

@@ -13,7 +13,8 @@ from django.utils import timezone
 from pytest import approx
 
 from common.jobs import claim
-from ingestion.models import Document
+from ingestion.models import Document, DocumentVersion
+from ingestion.models.versions import State
 from search.domain import Boost, Fusion, KeywordScorer, Profile, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.engine.embed import QueryVector
@@ -22,7 +23,7 @@ from search.models import Pin, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from search.tuning import candidate_pools as pools
-from search.tuning.candidate_pool_building import build, goldens_to_build
+from search.tuning.candidate_pool_building import build, goldens_to_build, refresh
 from search.tuning.candidate_pools import Width
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import ask, golden_set
@@ -221,3 +222,20 @@ def test_a_question_that_nothing_can_answer_has_an_empty_candidate_set(
     )
     assert len(found) == 0
     assert found.is_wide
+
+
+def test_a_worker_builds_stale_pools_once_all_uploads_are_processed(
+    library: SimpleNamespace,
+) -> None:
+    assert refresh()
+    row = PoolBuild.objects.get()
+    assert (row.state, Width.from_json(row.width)) == (PoolBuild.State.QUEUED, Width.of(active()))
+    build(Width.of(active()))
+    assert not refresh()
+
+    added = make_document(library.logbook.collection, "# Sails\n\nReefed twice.", file_name="s.md")
+    versions = DocumentVersion.objects.filter(document=added)
+    versions.update(state=State.EMBEDDING)
+    assert not refresh()
+    versions.update(state=State.READY)
+    assert refresh()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -127,6 +128,15 @@ class TestImmutability:
         assert SearchProfile.objects.filter(pk__in=[active.pk, draft.pk]).count() == 2
         desk.post(page(draft, "delete"), {"post": "yes"})
         assert not SearchProfile.objects.filter(pk=draft.pk).exists()
+
+
+def test_the_note_above_a_form_names_each_wrong_field_with_a_link_to_it(
+    draft: SearchProfile, administrator: User
+) -> None:
+    response = save(administrator, draft, opened(administrator, draft) | {"depth": "9999"})
+    (note,) = re.findall(r'class="errornote.+?</ul>', response.content.decode(), re.DOTALL)
+    assert re.search(r'<li><a[^>]* href="#id_depth">Depth</a>: .*500', note)
+    assert note.count("<li>") == 1
 
 
 class TestSum:

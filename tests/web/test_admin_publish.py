@@ -170,11 +170,14 @@ class TestGoldenQueries:
         query.refresh_from_db()
         assert (query.must_be_first, query.note) == (None, "Asked often.")
 
-        judge = f"{ADMIN}/goldenquery/{query.pk}/judge/"
-        client.post(judge, {"document": "ferry.md", "new_grade": "3"})
+        data = {**data, "must_be_first": ""}
+        lost = client.post(page, {**data, "document": "no.md", "new_grade": "2"})
+        assert "No document has the id" in text_of(lost)
+        assert 'value="no.md"' in lost.content.decode()
+        client.post(page, {**data, "document": "ferry.md", "new_grade": "3"})
         held = Judgement.objects.get()
         assert (held.grade, held.judge_name) == (3, "administrator")
-        client.post(judge, {f"grade-{held.reference}": "1"})
+        client.post(page, {**data, f"grade-{held.reference}": "1"})
         held.refresh_from_db()
         assert held.grade == 1
         client.post(f"{ADMIN}/goldenquery/undo/")
@@ -182,7 +185,7 @@ class TestGoldenQueries:
         assert held.grade == 3
         delete = f"{ADMIN}/goldenquery/{query.pk}/delete/"
         assert client.post(delete, {"post": "yes"}).status_code == 403
-        client.post(judge, {f"grade-{held.reference}": ""})
+        client.post(f"{ADMIN}/goldenquery/{query.pk}/judge/", {f"grade-{held.reference}": ""})
         client.post(delete, {"post": "yes"})
         assert not GoldenQuery.objects.exists()
 

@@ -343,15 +343,15 @@ class TestSaving:
 
         agrees, said = compared()
         assert not agrees
-        assert "do not cover all golden queries" in said
+        assert "Not all golden queries are measured" in said
         build(Width.of(active.as_profile()))
-        assert compared() == (True, "The what-if figures agree with the live run.")
+        assert compared() == (True, "The figures below agree with the real searches.")
         EvaluationRun.objects.filter(pk=run.pk).update(
             measures={name: value + 0.1 for name, value in run_measures(run).items()}
         )
         agrees, said = compared()
         assert not agrees
-        assert "differ from the live run by up to 0.1" in said
+        assert "differ from the real searches by up to 0.1" in said
         judge(client, "barometer on day seventeen", library.regions, "1")
         assert "library or judgements have changed" in compared()[1]
 
@@ -366,7 +366,7 @@ class TestJudging:
         assert judge(other, text, library.logbook, "0").json()["grade"] == 0
         judge(client, text, library.regions, "first")
         html = ask(client, "preview", body(client, active, text)).json()["html"]
-        assert "1 other disagrees" in html
+        assert "judges disagree" in html
         assert "must be first" in html
         for _ in range(2):
             ask(client, "judge", {"action": "undo"})

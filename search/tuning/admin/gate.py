@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 
 from common.admin.mixins import FixedRows, PanelPages, ReadOnly, actor, own_page, state_column
 from search.tuning import gate, gate_runs, publications
-from search.tuning.admin.publish_pages import differences_from_active, targets_context
+from search.tuning.admin.publish_pages import ranking_lines, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, Publication, PublishGate
 
@@ -25,6 +25,7 @@ STATE_LABELS = {
     State.PUBLISHED: "success",
     State.REFUSED: "danger",
     State.FAILED: "warning",
+    State.OUTDATED: "warning",
     State.CANCELLED: "",
 }
 
@@ -83,7 +84,7 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
             "variant": STATE_LABELS[State(row.state)],
             "percent": round(100 * row.run.progress) if row.run else 0,
             "notes": [line for line in row.findings if line not in row.refusals],
-            "from_active": differences_from_active(row.profile),
+            "from_active": ranking_lines(row.differences),
             "may_override": refused
             and request.user.has_perms((gate_runs.PUBLISH, gate_runs.OVERRIDE)),
             "may_publish": request.user.has_perm(gate_runs.PUBLISH),

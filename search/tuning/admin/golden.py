@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models import (
+    Case,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import format_lazy
@@ -135,6 +145,8 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
                 "rows": [_row(each, request) for each in rows.order_by("title", "judge_name")],
                 "grades": GRADES,
                 "may_judge": request.user.has_perm(JUDGE),
+                "posted_document": request.POST.get("document", ""),  # of a form with an error
+                "posted_grade": request.POST.get("new_grade", "3"),
             }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -185,16 +197,20 @@ def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:
 
 
 def _last_measure() -> Subquery:
-    """A golden query's leading measure in the active profile's latest run."""
+    """A golden query's leading measure under the active profile, in the latest run that has it.
+
+    A run of another profile has it where the active one was the baseline, as when publishing.
+    """
+    active = SearchProfile.State.ACTIVE
     runs = EvaluationRun.objects.filter(
+        Q(profile__state=active) | Q(baseline__state=active),
         kind=EvaluationRun.Kind.GOLDEN,
         state=EvaluationRun.State.DONE,
-        profile__state=SearchProfile.State.ACTIVE,
     )
     measured = Func(
         "by_query",
         Cast(OuterRef("pk"), TextField()),
-        Value("measures"),
+        Case(When(profile__state=active, then=Value("measures")), default=Value("was")),
         Value(measures.LEADING),
         function="jsonb_extract_path_text",
         output_field=TextField(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -32,9 +33,35 @@ from search.tuning import judging
 from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery
 
+JUDGE = "tuning.add_judgement"
+
+
+def judge(posted: Mapping[str, Any], query: GoldenQuery, user: User) -> int:
+    """Write the grades of the query's page; return how many were sent.
+
+    They are `grade-ID` of documents that the person has graded, and `new_grade` of `document`.
+    Raises JudgementError.
+    """
+    grades = [
+        (name.removeprefix("grade-"), grade)
+        for name, grade in posted.items()
+        if name.startswith("grade-")
+    ]
+    if new_document := posted.get("document", "").strip():
+        grades.append((new_document, posted.get("new_grade", "")))
+    for name, grade in grades:
+        document = exchange.find_document(name, viewer=user)
+        if grade in {"0", "1", "2", "3"}:
+            judging.judge(query.text, query.collections, document, int(grade), acting_user=user)
+        else:
+            judging.clear(query, document, acting_user=user)
+    return len(grades)
+
 
 class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A golden query; the document is named by id, source, file name or title."""
+    """A golden query with the person's grades; documents are named by id, source, file name or
+    title.
+    """
 
     collections = forms.MultipleChoiceField(
         required=False,
@@ -106,8 +133,10 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
                     query = golden.create(
                         cleaned["text"], cleaned["collections"], fields, acting_user=self.viewer
                     )
+                if self.viewer.has_perm(JUDGE):
+                    judge(self.data, query, self.viewer)
         except SearchError as error:  # also what a search of the text raises
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(capfirst(str(error))) from error
         self.written = query
 
     def _post_clean(self) -> None:
@@ -134,9 +163,6 @@ class JudgementImportForm(forms.Form):
         widget=UnfoldAdminTextInputWidget,
         help_text=_("The judge of lines that name none."),
     )
-
-
-JUDGE = "tuning.add_judgement"
 
 
 class GoldenPages(OwnPages[GoldenQuery]):
@@ -188,7 +214,7 @@ class GoldenPages(OwnPages[GoldenQuery]):
         if request.method == "POST":
             try:
                 with transaction.atomic():
-                    count = self._judge(request, query)
+                    count = judge(request.POST, query, actor(request))
                 if count:
                     self.message_user(
                         request, gettext("Your grades have been saved."), messages.SUCCESS
@@ -196,24 +222,6 @@ class GoldenPages(OwnPages[GoldenQuery]):
             except SearchError as error:
                 self.message_user(request, capfirst(str(error)), messages.ERROR)
         return self.back_to(pk)
-
-    def _judge(self, request: HttpRequest, query: GoldenQuery) -> int:
-        user, count = actor(request), 0
-        grades = [
-            (name.removeprefix("grade-"), grade)
-            for name, grade in request.POST.items()
-            if name.startswith("grade-")
-        ]
-        if new_document := request.POST.get("document", "").strip():
-            grades.append((new_document, request.POST.get("new_grade", "")))
-        for name, grade in grades:
-            document = exchange.find_document(name, viewer=user)
-            if grade in {"0", "1", "2", "3"}:
-                judging.judge(query.text, query.collections, document, int(grade), acting_user=user)
-            else:
-                judging.clear(query, document, acting_user=user)
-            count += 1
-        return count
 
     @own_page("undo/")
     def undo_view(self, request: HttpRequest) -> HttpResponse:

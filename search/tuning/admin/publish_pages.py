@@ -169,7 +169,11 @@ def gate_page(publication: Publication | None) -> HttpResponse | None:
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
     """The differences that affect searches: all but the description."""
-    lines = diff.differences(before, after)
+    return ranking_lines(diff.differences(before, after))
+
+
+def ranking_lines(lines: list[str]) -> list[str]:
+    """The lines without that of the description."""
     return [line for line in lines if line != diff.DESCRIPTION_CHANGED]
 
 

@@ -134,7 +134,7 @@ def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
 
 @asking()
 def pools_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """Rebuild the candidate pools of the golden queries in the background."""
+    """Measure: build the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
     candidate_pool_building.enqueue_both(configuration.current().profile(), draft)
     return {"building": 0.0}
@@ -167,7 +167,7 @@ def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 
 @asking(RUN)
 def verify_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """Start a live run of the saved draft over the golden set."""
+    """Start a test of the saved draft: real searches of the golden set."""
     row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
     run = golden_runs.start(row, acting_user=actor(request))
     return {"run": run.pk, "state": run.state, "progress": run.progress}
@@ -175,7 +175,7 @@ def verify_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 
 @require_GET
 def run_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """The progress of a live run; once done, its measures compared with the what-if's."""
+    """The progress of a test; once done, its measures compared with the what-if's."""
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)

@@ -52,7 +52,7 @@ from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview
 
-RECENT = timedelta(hours=1)  # a live run is shown after a reload within this time
+RECENT = timedelta(hours=1)  # a test is shown after a reload within this time
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
@@ -96,6 +96,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "text": request.GET.get("q", ""),
         "collections": request.GET.getlist("collection"),
         "live_run": _live_run(profile) if profile else None,
+        "attempt": profile.publications.first() if profile and profile.is_draft else None,
         "has_change_permission": request.user.has_perm(CHANGE),
         "may_judge": request.user.has_perm(JUDGE),
         "add": True,  # weights are inputs even without permission to save

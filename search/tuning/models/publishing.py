@@ -166,8 +166,9 @@ class GatedJob(Job):
 class Publication(GatedJob):
     """A request to publish a profile: measured, then published or refused.
 
-    `fingerprint` is the profile's at the request, `replaces` the profile that was active then: if
-    either has changed since, nothing is published.
+    `fingerprint` is the profile's at the request, `replaces` the profile that was active then, and
+    `differences` say what distinguished both. If either has changed since, nothing is published:
+    the publication is outdated.
     """
 
     class State(models.TextChoices):
@@ -175,6 +176,7 @@ class Publication(GatedJob):
         PUBLISHED = "published", _("Published")
         REFUSED = "refused", _("Refused")
         FAILED = "failed", _("Failed")
+        OUTDATED = "outdated", _("Outdated")
         CANCELLED = "cancelled", _("Cancelled")
 
     TASK = "search.tasks.carry_out_publication"
@@ -183,6 +185,7 @@ class Publication(GatedJob):
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="publications")
     fingerprint = models.CharField(max_length=64)
     replaces = models.ForeignKey(SearchProfile, models.SET_NULL, null=True, related_name="+")
+    differences = ArrayField(models.TextField(), default=list, db_default=[])
     user = user_or_none()
     by_system = models.BooleanField(default=False)
     reason = models.TextField(blank=True)

@@ -33,6 +33,7 @@
       this.typed = null; // the figure typed last stands while another is typed
       this.mixed = this.read(); // the last weights of which more than one counted
       this.base = this.read();
+      this.drawn = this.base; // the last valid weights
       this.inputs.forEach((input, index) => {
         input.addEventListener("change", () => this.type(index));
       });
@@ -93,8 +94,14 @@
     }
 
     type(index) {
+      const asked = this.inputs[index].value;
+      if (!(Number(asked) >= 0 && Number(asked) <= 1)) {
+        this.write(this.drawn);
+        this.note.hidden = false;
+        this.note.textContent = `${asked} is not from 0 to 1: nothing was changed.`;
+        return;
+      }
       const values = this.read();
-      values[index] = Math.max(0, Math.min(UNITS, values[index]));
       const fixed = [index];
       if (this.typed !== null && this.typed !== index) {
         values[this.typed] = Math.min(values[this.typed], UNITS - values[index]);
@@ -120,6 +127,7 @@
       const values = this.read();
       if (values.filter(Boolean).length > 1) this.mixed = values;
       const total = values.reduce((sum, value) => sum + value, 0);
+      if (total === UNITS) this.drawn = values;
       values.forEach((value, index) => {
         this.segments[index].style.width = `${value / (UNITS / 100)}%`;
         this.sliders[index].value = value;

@@ -24,6 +24,8 @@
   const state = () => ({ profile: root.dataset.profile, values: values() });
   const collections = () => (text.dataset.collections || "").split(",").filter(Boolean);
   let saved = JSON.stringify(values());
+  const publish = document.getElementById("wb-publish"); // null without the permission
+  const isDraft = publish && !publish.hidden;
 
   function tell(message, alarm = false) {
     status.textContent = message;
@@ -225,6 +227,7 @@
     if (!byClass.checked && chosenClass() !== EVERY) select(classPill(EVERY)); // the others are out of sight
     const unsaved = dirty();
     all('[data-do="save"], [data-do="reset"]').forEach((button) => { button.disabled = !unsaved; });
+    if (publish) publish.hidden = !isDraft && !unsaved;
     later("preview", preview, PREVIEW_MS);
     later("measure", measure, MEASURE_MS);
   }
@@ -419,7 +422,7 @@
   }
 
   async function verify() {
-    if (dirty()) { tell("Save the draft first: a live run measures what is saved.", true); return; }
+    if (dirty()) { tell("Save the draft first: real searches measure what is saved.", true); return; }
     const answer = await ask("verify", { profile: root.dataset.profile });
     if (answer) follow(answer.run);
   }
@@ -431,15 +434,25 @@
     run.hidden = false;
     if (now.state === "done") {
       const figures = Object.entries(now.measures).map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(", ");
-      run.textContent = `Live run of ${now.profile} over ${now.queries} golden queries: ${figures}. ${now.compared}`;
+      run.textContent = `Real searches of ${now.profile} for ${now.queries} golden queries: ${figures}. ${now.compared}`;
       run.classList.toggle("wb-agrees", now.agrees === true);
     } else if (now.state === "queued" || now.state === "running") {
-      run.textContent = `Live run of ${now.profile}: ${now.label.toLowerCase()}, ${Math.round(now.progress * 100)}%.`;
+      run.textContent = `Real searches of ${now.profile}: ${now.label.toLowerCase()}, ${Math.round(now.progress * 100)}%.`;
       setTimeout(() => follow(pk), POLL_MS);
     } else {
-      run.textContent = `Live run of ${now.profile}: ${now.label.toLowerCase()}. ${now.error}`;
+      run.textContent = `Real searches of ${now.profile}: ${now.label.toLowerCase()}. ${now.error}`;
     }
   }
+
+  // Publishing begins with what is on the page: changes are saved as a draft first.
+  publish?.addEventListener("click", async (event) => {
+    if (!dirty()) return;
+    event.preventDefault();
+    const answer = await ask("save", state());
+    if (!answer) return;
+    saved = JSON.stringify(values());
+    location.assign(answer.publish);
+  });
 
   function reset() {
     form.reset();

@@ -148,7 +148,7 @@ def test_every_step_of_the_tutorial_works(open_page: OpenPage, admin: User) -> N
     expect(hits.filter(has_text=wordy).first).to_be_visible()
     grade = re.search(r"grade (\d)", steps.text)
     assert grade
-    expect(hits.filter(has_text=right).first).to_contain_text(f"median {grade[1]}")
+    expect(hits.filter(has_text=right).first).to_contain_text(f"Grade {grade[1]}")
 
     question, right = steps.next("Judge a question of your own.")
     page.keyboard.press("/")
@@ -171,7 +171,7 @@ def test_every_step_of_the_tutorial_works(open_page: OpenPage, admin: User) -> N
     expect(hits.first.locator(".wb-tag")).to_have_text("must be first")
     assert GoldenQuery.objects.get(must_be_first__isnull=False).text == first
 
-    heading, button = steps.next("Retrieve the candidates.")
+    heading, button = steps.next("Measure.")
     measures = page.locator("section.wb-panel", has_text=heading)
     measures.get_by_role("button", name=button).click()
     expect(measures.locator("#wb-measures progress")).to_be_visible()

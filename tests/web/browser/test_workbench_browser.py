@@ -42,12 +42,9 @@ def to_the_end(page: Page, signal: str) -> None:
 
 
 def save(
-    page: Page, reason: str, field: str = "Notes for the audit", button: str = "Save draft"
+    page: Page, reason: str, field: str = "Reason for the change", button: str = "Save draft"
 ) -> None:
-    why = page.get_by_label("Reason for the change")
-    if not why.is_visible():
-        page.get_by_text(field).click()
-    why.fill(reason)
+    page.get_by_label(field).fill(reason)
     page.get_by_role("button", name=button).click()
     expect(page.get_by_role("button", name=button)).to_be_disabled()
     expect(page).to_have_url(re.compile(r"profile=\d+"))
@@ -141,13 +138,13 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
 
     save(page, "Meaning alone.")
     saved = SearchProfile.objects.get(state=SearchProfile.State.DRAFT)
-    # A live run is taken up again after a reload, and held against the figures on the page.
-    page.get_by_role("button", name="Verify live").click()
-    expect(page.locator("#wb-run")).to_contain_text(f"Live run of {saved}")
+    # A test is taken up again after a reload, and held against the figures on the page.
+    page.get_by_role("button", name="Test with real searches").click()
+    expect(page.locator("#wb-run")).to_contain_text(f"Real searches of {saved}")
     monkeypatch.setattr(golden_set, "LATENCY_ROUNDS", 1)
     golden_runs.measure(EvaluationRun.objects.get().pk)
     page.reload()
-    expect(page.locator("#wb-run.wb-agrees")).to_contain_text("agree with the live run")
+    expect(page.locator("#wb-run.wb-agrees")).to_contain_text("agree with the real searches")
 
 
 def test_weights_for_short_questions_are_shown(open_page: OpenPage, expert: User) -> None:
@@ -171,3 +168,22 @@ def test_weights_for_short_questions_are_shown(open_page: OpenPage, expert: User
     page.get_by_label("Different weights by kind of question").uncheck()
     expect(page.locator("#class-lookup")).to_be_hidden()
     expect(page.locator("#class-general")).to_be_visible()
+
+
+def test_publishing_saves_what_was_moved_and_refuses_weights_that_are_none(
+    open_page: OpenPage, expert: User
+) -> None:
+    page = open_page(f"{WORKBENCH}?q={CONTESTED}", user=expert, width=1440)
+    title = page.locator(".wb-class:not([hidden]) .sy-share[data-signal=title] input.sy-figure")
+    before = title.input_value()
+    expect(page.locator("#wb-publish")).to_be_hidden()
+    title.fill("2")
+    title.press("Tab")
+    expect(page.get_by_role("alert").filter(has_text="2 is not from 0 to 1")).to_be_visible()
+    expect(title).to_have_value(before)
+
+    to_the_end(page, "keyword")
+    page.locator("#wb-publish").click()
+    expect(page.locator("#publish_form")).to_be_visible()
+    draft = SearchProfile.objects.get(state=SearchProfile.State.DRAFT)
+    expect(page.locator("#publish_form")).to_contain_text(str(draft))
