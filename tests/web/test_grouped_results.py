@@ -115,7 +115,8 @@ def test_api_groups_and_counts_results(api: APIClient, repeats: SimpleNamespace)
             "rank", "score", "document", "chunk", "heading_path", "section", "page", "snippet",
         }  # fmt: skip
         assert passage["document"]["id"] == manual["document"]["id"]
-        assert passage["document"]["url"].endswith(f"?chunk={passage['chunk']}")
+        number = passage["chunk"]
+        assert passage["document"]["url"].endswith(f"?chunk={number}#chunk-{number}")
         assert passage["rank"] > manual["rank"]
     ranks = [
         passage["rank"] for result in body["results"] for passage in (result, *result["folded"])
@@ -134,7 +135,7 @@ def test_grouped_passages_match_their_declared_fields(rf: RequestFactory) -> Non
         written = fields.to_representation(passage)
         assert (written, list(written)) == (by_field, list(by_field))
         path = reverse("search:document", args=(passage.document_id,))
-        url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}")
+        url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}#{passage.fragment}")
         assert written["document"]["url"] == url
 
 
