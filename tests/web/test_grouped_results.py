@@ -68,6 +68,16 @@ def test_other_editions_are_named_under_the_best_one(client: Client) -> None:
     assert {"Rules of the founder", "Shift manual"} <= set(re.split(r" ?[,:] ", also))
 
 
+def test_count_and_copies_are_the_documents_of_the_filter(client: Client) -> None:
+    response = client.get("/", {"q": QUESTION})
+    said = re.search(
+        r"(\d+) results \((\d+) cop(?:y|ies) folded\)", text_of(response.content.decode())
+    )
+
+    assert said is not None
+    assert int(said[1]) + int(said[2]) == response.context["facets"].documents
+
+
 def test_result_links_to_all_passages_of_its_document(
     client: Client, repeats: SimpleNamespace
 ) -> None:
