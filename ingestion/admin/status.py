@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import live_cells as progress
+from ingestion import spaces
 from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
@@ -160,6 +161,9 @@ def status_of(document: Document) -> dict[str, Any]:
         else "",
         "not_current": currency.label(currency.currency_of(document, None)),
         "edition": edition(document),
+        "vectors_from": spaces.active_space()
+        if latest is not None and latest.state == State.EMBEDDING
+        else None,
         "advice": ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         "still_found": document.current_id is not None
         and document.current_id != document.latest_id,
