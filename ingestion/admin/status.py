@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,12 @@ def links(document: Document) -> SafeString:
     latest = document.latest
     error = latest.error if latest else ""
     content = format_html('<span class="sy-error">{}</span>', error) if error else SafeString()
+    if lacks_ocr := _LACKS_OCR.search(error):  # the page says once how to install it
+        content = format_html(
+            '<span class="sy-error" data-install="{}">{}</span>',
+            lacks_ocr["command"],
+            gettext("It needs text recognition (OCR)."),
+        )
     if document.current is not None:
         content = format_html(
             '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {} {}',
@@ -122,6 +129,8 @@ def reprocessing(count: int) -> str:
     ) % {"count": f"{count:,}"}
 
 
+# `ocr` writes it into the error of a scan.
+_LACKS_OCR = re.compile(r"OCR is not installed.*?\(on Debian: (?P<command>[^)]+)\)")
 # Advice in addition to the error's message, by error code; `services` stores the codes.
 ADVICE = {
     "embedding_unavailable": _(

@@ -33,7 +33,7 @@ WRITTEN_ELSEWHERE = (
     _("found by meaning and by keywords"), _("share beside the reranker"),
     _("similarity to the first results"), _("not current: behind the document in force"),
     # Texts of documents and the upload page, whose modules are for staff; and of a language.
-    _("Queued"), _("Parsing"), _("Chunking"), _("Embedding"), _("Ready"), _("Failed"), _("No file"),
+    _("Waiting"), _("Reading"), _("Cutting"), _("Indexing"), _("Ready"), _("Failed"), _("No file"),
     _("Upload files"), _("Read it"), _("Search it"), _("Chinese"),
 )  # fmt: skip
 
