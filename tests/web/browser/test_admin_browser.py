@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
@@ -190,6 +191,7 @@ class TestUpload:
         expect(tally).to_contain_text("need text recognition (OCR): 2. On the server: sudo apt-get")
         rows = page.locator(".sy-outcomes")
         expect(rows).not_to_contain_text("apt-get", use_inner_text=True)
+        assert Axe().run(page).response["violations"] == []
         retry.click()
         said = tally.get_by_role("status")
         expect(said).to_have_text("1 of 3 ready")
