@@ -29,7 +29,7 @@ from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import nightly
 from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun
 
-MAX_ROWS = 8
+MAX_ROWS, MOST_FAILURES = 8, 3
 Actions = ProfileChange.Action
 PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 # A chart of fewer days is a few points. A guess, like the days for which the first steps are said
@@ -158,7 +158,7 @@ def _library(request: HttpRequest) -> dict[str, Any]:
         **{name: Count("pk", condition) for name, condition in review_states().items()},
     )
     failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
-    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:MAX_ROWS]}
+    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:MOST_FAILURES]}
 
 
 def _searching(days: int) -> dict[str, Any]:

@@ -134,7 +134,7 @@
     ].join(", ");
     const said = tally.querySelector("[role=status]");
     if (said.textContent !== text) said.textContent = text;
-    tally.querySelector("progress").value = (ready + failed.length) / all.length;
+    tally.querySelector(".sy-progress > span").style.width = `${(100 * (ready + failed.length)) / all.length}%`;
     const needs = tally.querySelector(".sy-needs-ocr");
     needs.hidden = !scans.length;
     if (scans.length) {
