@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +65,8 @@ def set_up(var: Path) -> None:
     import django
 
     django.setup()
+    # `kill` ends the blocks of the benchmark as Ctrl-C does, so that no server outlives it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @contextmanager

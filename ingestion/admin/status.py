@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import live_cells as progress
+from ingestion import spaces
 from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
@@ -82,6 +84,12 @@ def links(document: Document) -> SafeString:
     latest = document.latest
     error = latest.error if latest else ""
     content = format_html('<span class="sy-error">{}</span>', error) if error else SafeString()
+    if lacks_ocr := _LACKS_OCR.search(error):  # the page says once how to install it
+        content = format_html(
+            '<span class="sy-error" data-install="{}">{}</span>',
+            lacks_ocr["command"],
+            gettext("It needs text recognition (OCR)."),
+        )
     if document.current is not None:
         content = format_html(
             '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {} {}',
@@ -121,6 +129,8 @@ def reprocessing(count: int) -> str:
     ) % {"count": f"{count:,}"}
 
 
+# `ocr` writes it into the error of a scan.
+_LACKS_OCR = re.compile(r"OCR is not installed.*?\(on Debian: (?P<command>[^)]+)\)")
 # Advice in addition to the error's message, by error code; `services` stores the codes.
 ADVICE = {
     "embedding_unavailable": _(
@@ -160,6 +170,9 @@ def status_of(document: Document) -> dict[str, Any]:
         else "",
         "not_current": currency.label(currency.currency_of(document, None)),
         "edition": edition(document),
+        "vectors_from": spaces.active_space()
+        if latest is not None and latest.state == State.EMBEDDING
+        else None,
         "advice": ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         "still_found": document.current_id is not None
         and document.current_id != document.latest_id,

@@ -67,13 +67,14 @@ class LocalModelConfig:
 class OpenAIConfig:
     """OpenAI, or any server with a compatible embeddings API.
 
-    `dimensions` is sent to the server; None means the model's default. `known_dimensions` is
-    that default if it is known, which saves a request. `key_name` is the environment variable of
-    the key, for messages. `timeout` is seconds per request. `attempts` are those of one batch of a
-    document: with 6, the pauses between them take 15 seconds at most, unless the server wishes
-    for longer ones. `max_request_tokens` is a third of OpenAI's limit of 300,000, because tokens
-    are estimated. `max_tokens` is the longest input of OpenAI's embedding models; set the model's
-    own limit for other servers.
+    `dimensions` is sent to the server; None means the model's default. `known_dimensions` is that
+    default if it is known, which saves a request. `key_name` is the environment variable of the
+    key, for messages. `timeout` is seconds per request. `attempts` are those of one batch of a
+    document: with 4, the pauses between them take 4 seconds at most, unless the server wishes for
+    longer ones; then the document says what it waits for, and is tried again later.
+    `max_request_tokens` is a third of OpenAI's limit of 300,000, because tokens are estimated.
+    `max_tokens` is the longest input of OpenAI's embedding models; set the model's own limit for
+    other servers.
     """
 
     model: str = "text-embedding-3-small"
@@ -86,7 +87,7 @@ class OpenAIConfig:
     batch_size: int = 128
     max_request_tokens: int = 100_000
     max_tokens: int = 8191
-    attempts: int = 6
+    attempts: int = 4
     query_prefix: str = ""
     document_prefix: str = ""
     languages: tuple[str, ...] = ()

@@ -16,10 +16,10 @@ from ingestion.models.documents import Document
 class State(models.TextChoices):
     """The processing state of a version."""
 
-    QUEUED = "queued", _("Queued")
-    PARSING = "parsing", _("Parsing")
-    CHUNKING = "chunking", _("Chunking")
-    EMBEDDING = "embedding", _("Embedding")
+    QUEUED = "queued", _("Waiting")
+    PARSING = "parsing", _("Reading")
+    CHUNKING = "chunking", _("Cutting")
+    EMBEDDING = "embedding", _("Indexing")
     READY = "ready", _("Ready")
     FAILED = "failed", _("Failed")
     SUPERSEDED = "superseded", _("Superseded")

@@ -75,7 +75,7 @@ EVERYTHING = (
 
 
 def wait_until_up(url: str, check: Callable[[], None], say: Callable[[str], None]) -> None:
-    """Wait until the site answers a request; `check` raises once its programs cannot run.
+    """Wait until the site's first page comes; `check` raises once its programs cannot run.
 
     A busy machine may take minutes, which are said. Raises SiteUnavailable for errors in answers.
     """
@@ -83,7 +83,7 @@ def wait_until_up(url: str, check: Callable[[], None], say: Callable[[str], None
     while True:
         check()
         try:
-            _answer(f"{url}/api/v1/collections/")
+            _read(f"{url}/", "text/html")
         except SiteUnavailable as error:
             if time.monotonic() > deadline:
                 if isinstance(error.__cause__, urllib.error.HTTPError):
@@ -145,16 +145,24 @@ def _shares(values: dict[str, float]) -> str:
 
 
 def _answer(url: str) -> dict[str, Any]:
-    headers = {"Accept": "application/json", "DNT": "1"}  # a reader's searches alone are recorded
+    try:
+        answer: dict[str, Any] = json.loads(_read(url, "application/json"))
+    except ValueError as error:
+        raise SiteUnavailable(f"{url} does not answer: {error}") from error
+    return answer
+
+
+def _read(url: str, media_type: str) -> bytes:
+    headers = {"Accept": media_type, "DNT": "1"}  # a reader's searches alone are recorded
     request = urllib.request.Request(url, headers=headers)  # noqa: S310
     try:
         with _opener.open(request, timeout=ANSWER_TIMEOUT) as response:
-            answer: dict[str, Any] = json.load(response)
-            return answer
+            content: bytes = response.read()
+            return content
     except urllib.error.HTTPError as error:
         body = error.read(500).decode("utf-8", "replace")
         raise SiteUnavailable(f"{url} answered {error.code}: {body}") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise SiteUnavailable(f"{url} does not answer: {error}") from error
 
 

@@ -30,9 +30,10 @@ _STAFF_SECONDS, _STAFF_WAITING = 5.0, 16
 class Busy(Exception):
     """No place became free in time; `retry_after` is in whole seconds, at least 1."""
 
-    def __init__(self, retry_after: int) -> None:
+    def __init__(self, retry_after: int, rank: Rank) -> None:
         super().__init__()
         self.retry_after = retry_after
+        self.is_search = rank is Rank.SEARCH
 
 
 @dataclass(order=True)
@@ -121,20 +122,20 @@ class Admission:
         elif rank is Rank.STAFF:
             return await self._enter_reserved()
         elif is_full or not is_in_time:
-            raise Busy(self._retry_after())
+            raise Busy(self._retry_after(), rank)
         else:
             await self._wait(rank)
         return Place(self, rank, is_measured=is_measured)
 
     async def _enter_reserved(self) -> Place:
         if self._staff_waiting >= _STAFF_WAITING:
-            raise Busy(self._retry_after())
+            raise Busy(self._retry_after(), Rank.STAFF)
         self._staff_waiting += 1
         try:
             async with asyncio.timeout(_STAFF_SECONDS):
                 await self._reserved.acquire()
         except TimeoutError:
-            raise Busy(self._retry_after()) from None
+            raise Busy(self._retry_after(), Rank.STAFF) from None
         finally:
             self._staff_waiting -= 1
         return Place(self, Rank.STAFF, is_measured=False, is_reserved=True)
@@ -149,7 +150,7 @@ class Admission:
             raise
         if not mine.turn.done():
             self._withdraw(mine)
-            raise Busy(self._retry_after())
+            raise Busy(self._retry_after(), rank)
 
     def _retry_after(self) -> int:
         return max(1, math.ceil(self._each * (self.in_use + len(self._waiting))))

@@ -107,7 +107,7 @@ class Site:
         try:
             place = await self._admission.enter(Rank.AGENT)
         except Busy as busy:
-            await refusals.send_busy(scope, busy.retry_after, send)
+            await refusals.send_busy(scope, busy, send)
             return
         try:
             await self._agents(scope, receive, send)
@@ -137,7 +137,7 @@ class Pages(ASGIHandler):
             try:
                 place = await self._enter(scope)
             except Busy as busy:
-                await refusals.send_busy(scope, busy.retry_after, send)
+                await refusals.send_busy(scope, busy, send)
                 return
             await self._answer(scope, body, place, receive, send)
 

@@ -111,17 +111,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def unavailable(request: HttpRequest, sentence: str = "") -> HttpResponse:
     """Status 503 in the format of the address. Uses neither database nor cache."""
-    response = refusal(
+    return refusal(
         request.path_info,
         status=503,
         code="unavailable",
         heading=_("The site is unavailable for a moment"),
         sentence=sentence or _of_database(request),
         retry_after=RETRY_AFTER,
+        method=request.method,
     )
-    if request.method == "GET" and "html" in response["Content-Type"]:
-        response["Refresh"] = str(RETRY_AFTER)  # the page reloads by itself
-    return response
 
 
 def _of_database(request: HttpRequest) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse, JsonResponse
 from django.template.response import SimpleTemplateResponse
@@ -11,20 +11,34 @@ from django.utils.translation import gettext as _
 
 from kbsite.serving import middleware
 
+if TYPE_CHECKING:
+    from kbsite.serving.admission import Busy
+
 
 def refusal(
-    path: str, *, status: int, code: str, heading: str, sentence: str, retry_after: int = 0
+    path: str,
+    *,
+    status: int,
+    code: str,
+    heading: str,
+    sentence: str,
+    retry_after: int = 0,
+    method: str | None = "",
 ) -> HttpResponse:
     """The refusal in the format of the address: JSON for programs, otherwise a page.
 
-    `retry_after` are the seconds after which the request may succeed; 0: never as it is.
+    `retry_after` are the seconds after which the request may succeed; 0: never as it is. A page
+    that was got reloads by itself then.
     """
     response = as_json(path, code, sentence, status)
     if response is None:
         context = {"status": status, "heading": heading, "sentence": sentence}
         context["is_passing"] = bool(retry_after)
+        context["reloads"] = reloads = bool(retry_after) and method == "GET"
         response = SimpleTemplateResponse("refused.html", context, status=status).render()
         middleware.protect(response)
+        if reloads:
+            response["Refresh"] = str(retry_after)
     if retry_after:
         response["Retry-After"] = str(retry_after)
     response["Cache-Control"] = "no-store"
@@ -32,15 +46,24 @@ def refusal(
     return response
 
 
-def busy(path: str, retry_after: int) -> HttpResponse:
-    """Status 503: there are more requests than can be answered in time."""
+def busy(path: str, retry_after: int, *, is_search: bool, method: str) -> HttpResponse:
+    """Status 503: there are more requests than can be answered in time.
+
+    Only who was refused a search hears of other readers: an administrator may be alone.
+    """
+    people = _("Too many people are searching at the moment")
+    sentence = _(
+        "The server has more to do than it can answer at once. Nothing is lost: try again in "
+        "%(seconds)s s."
+    )
     return refusal(
         path,
         status=503,
         code="busy",
-        heading=_("Too many people are searching at the moment"),
-        sentence=_("The site is busy. Nothing is lost: try again in a few seconds."),
+        heading=people if is_search else _("The server is busy"),
+        sentence=sentence % {"seconds": retry_after},
         retry_after=retry_after,
+        method=method,
     )
 
 
@@ -82,6 +105,8 @@ async def send_response(response: HttpResponse, method: str, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_busy(scope: Mapping[str, Any], retry_after: int, send: Any) -> None:
+async def send_busy(scope: Mapping[str, Any], refused: Busy, send: Any) -> None:
     """Answer 503 with Retry-After."""
-    await send_response(busy(scope["path"], retry_after), scope["method"], send)
+    path, method = scope["path"], scope["method"]
+    response = busy(path, refused.retry_after, is_search=refused.is_search, method=method)
+    await send_response(response, method, send)

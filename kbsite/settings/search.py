@@ -39,11 +39,11 @@ ANSWER_MODEL = env.str("ANSWER_MODEL", default="")
 ANSWERS_GENERATED = env.bool("ANSWERS_GENERATED", default=bool(ANSWER_API_KEY or ANSWER_BASE_URL))
 # What the search page answers questions with by itself: quotes, which cost nothing, the model, or
 # no (a button asks for the answer).
-# A server named for answers is one that may be asked; a key for embeddings alone is not.
+# A server named for answers is one that may be asked; one for embeddings is not.
 ANSWERS_AUTOMATIC = env.str(
     "ANSWERS_AUTOMATIC",
     default="model"
-    if ANSWER_BASE_URL or ANSWER_MODEL or env.str("ANSWER_API_KEY", default="")
+    if any(env.str(f"ANSWER_{name}", default="") for name in ("BASE_URL", "MODEL", "API_KEY"))
     else "quotes",
 )
 # How many days answers and conversations are kept.

@@ -122,9 +122,11 @@ def _summary(gap: Gap, row: Mapping[str, Any], query: str, wordings: int) -> Gap
     )
 
 
-def open_count(viewer: Viewer) -> int:
-    """The number of open gaps that `viewer` may see."""
-    return Gap.objects.visible_to(viewer).filter(state=State.OPEN).count()
+def costly_count(viewer: Viewer) -> int:
+    """The number of open gaps that `viewer` may see, without those that are probably fine."""
+    signs = GapSign.objects.visible_to(viewer).exclude(kind=Sign.NO_CLICK)
+    open_ones = signs.filter(wording__gap__state=State.OPEN)
+    return open_ones.order_by().values("wording__gap").distinct().count()
 
 
 @dataclass(frozen=True, slots=True)

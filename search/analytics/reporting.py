@@ -171,10 +171,11 @@ def searching(length: int = DAYS) -> dict[str, Any]:
 
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:
-    """The number of open gaps, and the costliest of them; four queries."""
+    """The number of open gaps that cost, and the costliest of them; four queries."""
+    costliest = gap_queue.summaries(viewer, limit=TOP_GAPS)
     return {
-        "count": gap_queue.open_count(viewer),
-        "costliest": gap_queue.summaries(viewer, limit=TOP_GAPS),
+        "count": gap_queue.costly_count(viewer),
+        "costliest": [gap for gap in costliest if not gap.is_probably_fine],
     }
 
 

@@ -163,9 +163,8 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, result: Result) -> str:
-        begins = result.section is not None and result.section.begins
-        place = f"?chunk={result.chunk}" + (f"#{result.fragment}" if begins else "")
-        return self._address.replace(_ANY, result.document_id) + place
+        address = self._address.replace(_ANY, result.document_id)
+        return f"{address}?chunk={result.chunk}#{result.fragment}"
 
     @cached_property
     def _address(self) -> str:

@@ -163,6 +163,12 @@ class SearchResponse:
         return len(self.groups)
 
     @property
+    def copies(self) -> int:
+        """The number of documents, over all pages, that only stand below a copy of theirs."""
+        documents = {hit.document_id for hit in self.hits}
+        return len(documents) - self.total if self.grouped and not self.abstains else 0
+
+    @property
     def first(self) -> int:
         """The rank of the page's first result among all results, from 1."""
         return (self.page - 1) * self.page_size + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from django.utils.formats import number_format
@@ -32,7 +33,7 @@ WRITTEN_ELSEWHERE = (
     _("found by meaning and by keywords"), _("share beside the reranker"),
     _("similarity to the first results"), _("not current: behind the document in force"),
     # Texts of documents and the upload page, whose modules are for staff; and of a language.
-    _("Queued"), _("Parsing"), _("Chunking"), _("Embedding"), _("Ready"), _("Failed"), _("No file"),
+    _("Waiting"), _("Reading"), _("Cutting"), _("Indexing"), _("Ready"), _("Failed"), _("No file"),
     _("Upload files"), _("Read it"), _("Search it"), _("Chinese"),
 )  # fmt: skip
 
@@ -68,6 +69,8 @@ def language_gap(other: OtherLanguage | None) -> str:
 
 MOST_NAMED = 3
 MOST_NAMED_CHARS = 60
+# Short names that only their symbol tells apart, which Postgres' parsers drop: A*, C++, F#.
+_NAMED_BY_SYMBOL = re.compile(r"(?<!\S)[^\W\d_]{1,3}[*+#]{1,2}(?![^\s?!.,;:])")
 
 
 def loosened(query: Query) -> tuple[str, ...]:
@@ -85,8 +88,12 @@ def loosened(query: Query) -> tuple[str, ...]:
 
 
 def left_out(candidates: Candidates) -> tuple[str, ...]:
-    """Sentences on the parts of a long question that the search ignored; none if it used all."""
-    sentences = []
+    """Sentences on the parts of a question that the search ignored; none if it used all."""
+    sentences, query = [], candidates.query
+    is_plain = query.strict is None and not query.phrases
+    if is_plain and (names := _NAMED_BY_SYMBOL.findall(query.text)):
+        text = gettext("Without quotes symbols do not count. With quotes they do: %(names)s")
+        sentences.append(text % {"names": _quoted(names)})
     if candidates.unread:
         text = ngettext(
             "Too long for matching by meaning: the last word was left out.",

@@ -45,7 +45,7 @@ class Result:
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage has
     `matched_words` of the `query_words` different words of the question, without stop words.
-    `qualifier` is the file's name if another result's document has the same title. `section` is
+    `qualifier` is the file's name if it tells documents of one title apart. `section` is
     the one of the passage's `sections` that matched, None without headings; `lookup` has the
     question's identifiers. `completeness` is the column of its version, `currency` why its document
     is not current, None if it is; `date` is the document's own, or that of its upload.
@@ -228,13 +228,13 @@ def results_for(
 
 
 def _qualified(results: Sequence[Result]) -> tuple[Result, ...]:
-    """The results; documents with equal titles also have the names of their files."""
-    documents: dict[str, set[str]] = {}
+    """The results; documents of one title also have their files' names, where these differ."""
+    names: dict[str, set[str]] = {}
     for result in results:
-        documents.setdefault(result.title.casefold(), set()).add(result.document_id)
+        names.setdefault(result.title.casefold(), set()).add(result.part_path or result.file_name)
     return tuple(
         replace(result, qualifier=result.part_path or result.file_name)
-        if len(documents[result.title.casefold()]) > 1
+        if len(names[result.title.casefold()]) > 1
         else result
         for result in results
     )

@@ -21,7 +21,7 @@ from rest_framework.parsers import MultiPartParser
 from common.accounts import tokens
 from common.accounts.models import User
 from common.api.requests import Rank
-from kbsite.serving import admission, priorities
+from kbsite.serving import admission, priorities, refusals
 from kbsite.serving.admission import Admission, Busy
 from kbsite.serving.body_limits import BodyLimits
 from kbsite.serving.dispatch import Pages, Site
@@ -174,8 +174,12 @@ def test_readers_leave_a_place_for_staff_who_wait_for_it(monkeypatch: pytest.Mon
         with pytest.raises(Busy):
             await gate.enter(Rank.SEARCH)
         first = await gate.enter(Rank.STAFF)
-        with pytest.raises(Busy):
+        with pytest.raises(Busy) as refused:
             await gate.enter(Rank.STAFF)
+        page = refusals.busy("/admin/", 4, is_search=refused.value.is_search, method="POST")
+        assert "The server is busy" in page.content.decode()
+        assert "people" not in page.content.decode()
+        assert "Refresh" not in page  # it would not be sent again
         monkeypatch.setattr(admission, "_STAFF_SECONDS", 60)
         waiting = asyncio.create_task(gate.enter(Rank.STAFF))
         await asyncio.sleep(0)
@@ -258,7 +262,9 @@ def test_busy_site_refuses_in_the_format_of_the_address() -> None:
     assert {start["status"] for start, _ in found.values()} == {503}
     assert headers["Retry-After"] == "1"
     assert headers["Cache-Control"] == "no-store"
-    assert b"The site is busy." in found["/library/"][1]
+    assert headers["Refresh"] == "1"
+    assert b"Too many people are searching" in found["/library/"][1]
+    assert b"try again in 1 s. This page tries again by itself." in found["/library/"][1]
     assert b'class="brand"' in found["/library/"][1]
     assert json.loads(found["/api/v1/search/"][1])["code"] == "busy"
     assert json.loads(found["/v1/models"][1])["error"]["type"] == "server_error"

@@ -251,11 +251,11 @@ class TestWhoMaySee:
         failed_search_detection.gather()
 
         assert gap_queue.summaries(colleague) == []
-        assert gap_queue.open_count(colleague) == 0
+        assert gap_queue.costly_count(colleague) == 0
         assert {gap.query for gap in gap_queue.summaries(member)} == {
             "where the treasure lies", "open the cabin",
         }  # fmt: skip
-        assert gap_queue.open_count(administrator) == 2
+        assert gap_queue.costly_count(administrator) == 2
 
     def test_gap_counts_only_questions_that_the_viewer_may_see(self, colleague: User) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])

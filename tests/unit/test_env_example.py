@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +119,24 @@ def test_invalid_entries_are_refused_with_a_reason(
     monkeypatch.setenv("QUOTA_TEST", text)
     with pytest.raises(ImproperlyConfigured, match=words):
         entries("QUOTA_TEST", DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("variables", "automatic"),
+    [
+        ({"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": "http://127.0.0.1:1"}, "quotes"),
+        ({"OPENAI_API_KEY": "key", "ANSWER_BASE_URL": "http://127.0.0.1:1"}, "model"),
+        ({"OPENAI_API_KEY": "key", "ANSWER_MODEL": "m"}, "model"),
+        ({}, "quotes"),
+    ],
+)
+def test_a_server_for_embeddings_answers_no_question_by_itself(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], automatic: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANSWER_BASE_URL", "ANSWER_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("ANSWER_API_KEY", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    read = runpy.run_path(str(ROOT / "kbsite/settings/search.py"))
+    assert read["ANSWERS_AUTOMATIC"] == automatic

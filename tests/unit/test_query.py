@@ -370,3 +370,20 @@ def test_omitted_parts_are_reported_with_their_size(
     assert len(notes) == len(said)
     for note, part in zip(notes, said, strict=True):
         assert part in note
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("A*", "“A*”"),
+        ("is C++ faster than F#?", "“C++”, “F#”"),
+        ('"A*"', ""),
+        ("the sum of a*b", ""),
+        ("vitamin C, #4 and foo*", "“foo*”"),
+        ("wildcard*", ""),
+    ],
+)
+def test_names_that_only_a_symbol_tells_apart_need_quotes(text: str, names: str) -> None:
+    said = left_out(Candidates(read(text)))
+    assert [sentence.partition("they do: ")[2] for sentence in said] == [names] * bool(names)
+    assert left_out(Candidates(relaxed(read('"A*"')))) == ()

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.analytics.failed_search_detection import SETTLE, gather
 from search.analytics.models import Gap, SearchEvent
 from search.models import Pin, SearchProfile
-from search.tuning.models import EvaluationRun, QualityRun
+from search.tuning.models import (
+    EvaluationRun,
+    GoldenQuery,
+    Judgement,
+    ProfileChange,
+    QualityRun,
+)
 from tests.support import url_walker
 from tests.support.admin_client import signed_in, staff
 from tests.support.events import make_event, say
-from tests.support.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document, upload
 from tests.support.url_walker import Subject
 from tests.web import test_visibility
 from tests.web.test_visibility import (
@@ -66,9 +74,47 @@ class TestFrontPage:
         assert "33.3%" in html  # of three searches one found nothing, one was unsure
         assert "50.0%" in html  # of two that found something one was opened
         assert "10 ms" in html
+        assert "2 open search gaps" in html
+        assert "As a table" not in html  # a chart of a day is a point
+
+        SearchEvent.objects.filter(query="pumps").update(at=timezone.now() - timedelta(days=7))
+        html = text(desk, "/admin/")
         assert 'aria-label="Searches per day,' in html
         assert html.count("As a table") == 4
-        assert "2 open search gaps" in html
+
+    def test_begins_with_what_is_to_be_done(self, desk: Client) -> None:
+        assert "Nothing needs doing." in text(desk, "/admin/")
+        shelf = make_collection()
+        make_document(shelf, b"%PDF-1.4\ntorn", file_name="torn.pdf")
+        upload(shelf, "# Later\n", file_name="later.md")
+        gap_of(QUERY)
+        make_event("pumps")
+        gather()  # nothing was opened, which costs little
+
+        html = text(desk, "/admin/")
+        parts = (
+            "1 document failed", "1 document is waiting or being read",
+            "1 question seems to have failed", "This PDF is damaged", "First steps",
+        )  # fmt: skip
+        assert sorted(parts, key=html.index) == list(parts)
+        assert "Nothing needs doing." not in html
+
+    def test_first_steps_end_with_done(self, desk: Client, administrator: User) -> None:
+        document = make_document(make_collection(), "# Pumps\n\nThey pump.\n")
+        make_event("pumps")
+        query = GoldenQuery.objects.create(text="pumps")
+        Judgement.objects.create(
+            query=query, document=document, reference=document.public_id, grade=3, judge_name="ann"
+        )
+        assert 'First steps <span class="sy-muted">done' not in text(desk, "/admin/")
+
+        profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+        change = ProfileChange.objects.create(
+            profile=profile, action=ProfileChange.Action.PUBLISHED, user=administrator
+        )
+        assert 'First steps <span class="sy-muted">done' in text(desk, "/admin/")
+        ProfileChange.objects.filter(pk=change.pk).update(at=timezone.now() - timedelta(days=8))
+        assert "First steps" not in text(desk, "/admin/")
 
     def test_shows_the_latest_measurement_and_publication(self, desk: Client) -> None:
         html = text(desk, "/admin/")

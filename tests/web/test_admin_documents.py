@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from common.accounts.models import User
-from ingestion import services
+from ingestion import services, spaces
 from ingestion.documents import processing_steps
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
@@ -86,6 +86,14 @@ class TestPage:
         assert page(broken, "retry") in text
         for what in ("retry", "reprocess"):  # a link alone does nothing
             assert desk.get(page(broken, what)).status_code == 405
+
+    def test_page_of_a_waiting_document_says_for_what(self, broken: Document, desk: Client) -> None:
+        space = spaces.writing_space()
+        set_state(broken, State.PARSING)
+        assert "vectors from" not in desk.get(page(broken)).content.decode()
+        set_state(broken, State.EMBEDDING)
+        text = desk.get(page(broken)).content.decode()
+        assert f"It waits for its vectors from {space}." in text
 
     def test_failed_version_cannot_be_made_current(
         self, handbook: Collection, desk: Client

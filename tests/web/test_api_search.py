@@ -95,7 +95,7 @@ def test_a_result_points_at_its_passage(ask: Ask, api: APIClient) -> None:
     assert found["collection"] == {"slug": "handbook", "name": "Handbook"}
     assert found["heading_path"] == ["Harbour cranes"]
     assert (found["chunk"], found["page"]) == (0, None)
-    assert found["document"]["url"].endswith(f"/documents/{found['document']['id']}/?chunk=0")
+    assert found["document"]["url"].endswith(f"/{found['document']['id']}/?chunk=0#chunk-0")
     assert "<mark>crane</mark>" in found["snippet"]
     assert "a &lt; b &amp; c" in found["snippet"]
     assert "a < b & c" in found["text"]

@@ -68,6 +68,16 @@ def test_other_editions_are_named_under_the_best_one(client: Client) -> None:
     assert {"Rules of the founder", "Shift manual"} <= set(re.split(r" ?[,:] ", also))
 
 
+def test_count_and_copies_are_the_documents_of_the_filter(client: Client) -> None:
+    response = client.get("/", {"q": QUESTION})
+    said = re.search(
+        r"(\d+) results \((\d+) cop(?:y|ies) folded\)", text_of(response.content.decode())
+    )
+
+    assert said is not None
+    assert int(said[1]) + int(said[2]) == response.context["facets"].documents
+
+
 def test_result_links_to_all_passages_of_its_document(
     client: Client, repeats: SimpleNamespace
 ) -> None:
@@ -115,7 +125,8 @@ def test_api_groups_and_counts_results(api: APIClient, repeats: SimpleNamespace)
             "rank", "score", "document", "chunk", "heading_path", "section", "page", "snippet",
         }  # fmt: skip
         assert passage["document"]["id"] == manual["document"]["id"]
-        assert passage["document"]["url"].endswith(f"?chunk={passage['chunk']}")
+        number = passage["chunk"]
+        assert passage["document"]["url"].endswith(f"?chunk={number}#chunk-{number}")
         assert passage["rank"] > manual["rank"]
     ranks = [
         passage["rank"] for result in body["results"] for passage in (result, *result["folded"])
@@ -134,7 +145,7 @@ def test_grouped_passages_match_their_declared_fields(rf: RequestFactory) -> Non
         written = fields.to_representation(passage)
         assert (written, list(written)) == (by_field, list(by_field))
         path = reverse("search:document", args=(passage.document_id,))
-        url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}")
+        url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}#{passage.fragment}")
         assert written["document"]["url"] == url
 
 

@@ -237,7 +237,8 @@ def test_an_original_keeps_its_own_policy_and_is_not_compressed(client: Client) 
 
 
 def test_pages_without_middleware_have_the_policy() -> None:
-    assert directives(refusals.busy("/", 1))["default-src"] == ["'none'"]
+    page = refusals.busy("/", 1, is_search=True, method="GET")
+    assert directives(page)["default-src"] == ["'none'"]
 
 
 def test_public_templates_comply_with_the_policy() -> None:

@@ -18,7 +18,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from ingestion.models import Document
+from ingestion.models import Document, DocumentVersion
 from search.models import SearchProfile
 from search.pipeline import search
 from tests.support.events import make_event, say
@@ -156,6 +156,9 @@ def test_documents_with_one_title_are_distinguished(client: Client) -> None:
     names = {re.findall(r'class="leaf file">([^<]+)<', one)[0] for one in found}
     assert names == {"site-1.md", "site-2.md"}
     assert "leaf file" not in ask(client, "connection timeouts", collection="handbook")
+    # One name for all of them tells nothing apart.
+    DocumentVersion.objects.filter(document__collection=shelf).update(file_name="site.md")
+    assert "leaf file" not in ask(client, "the obelisk leans", collection="annex", group="false")
 
 
 # --- filters -----------------------------------------------------------------------------------

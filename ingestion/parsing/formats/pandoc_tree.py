@@ -136,7 +136,9 @@ class TreeReader:
         return LAST_PERMALINK.sub("", self.text(inlines)).strip()
 
     def _block_para(self, inlines: Any, depth: int) -> Iterator[Block]:
-        yield Block(BlockKind.PARAGRAPH, self.text(inlines))
+        text = self.text(inlines)
+        is_picture = text and all(_is_picture(node) for node in inlines)
+        yield Block(BlockKind.PARAGRAPH, f"[{text}]" if is_picture else text)
 
     _block_plain = _block_para
 
@@ -195,7 +197,7 @@ class TreeReader:
     def _block_figure(self, content: Any, depth: int) -> Iterator[Block]:
         _, (_, caption), nodes = content
         captions = list(self.blocks(caption, depth))
-        texts = {block.text for block in captions}
+        texts = {text for block in captions for text in (block.text, f"[{block.text}]")}
         # An image's alternative text usually repeats the caption.
         yield from (block for block in self.blocks(nodes, depth) if block.text not in texts)
         yield from captions
@@ -306,6 +308,13 @@ class TreeReader:
 
     def _code(self, attr: Attr, code: str) -> str:
         return code
+
+
+def _is_picture(node: Node) -> bool:
+    """Whether the words of the node are only the alternative text of a picture."""
+    if node["t"] == "Link":
+        return all(_is_picture(each) for each in node["c"][1])
+    return node["t"] in ("Image", "Space", "SoftBreak")
 
 
 def _leads_back(attr: Attr) -> bool:

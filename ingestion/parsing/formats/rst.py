@@ -31,6 +31,8 @@ _SILENT = frozenset(
     {"contents", "currentmodule", "default-domain", "default-role", "highlight", "index"}
     | {"module-info", "program", "py:currentmodule", "tabularcolumns", "toctree"}
 )
+# Directives that set an anchor alone, as Sphinx' add_crossref_type() makes them.
+_ANCHORS = frozenset({"fieldlookup", "setting", "templatefilter", "templatetag"})
 _VERSIONS = {
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
@@ -90,27 +92,31 @@ class RstParser:
         tree = read_tree(prepared(text, missing), "rst", source.limits)
         metadata = _metadata(tree, _has_top_title(text))
         nodes = [node for at, node in enumerate(tree.blocks) if at > 1 or not _is_docinfo(node)]
-        blocks = _without_announcements(RstReader(_labels(text)).blocks(nodes))
+        blocks = RstReader(_labels(text)).blocks(_without_anchors(nodes))
         result = Extraction(blocks, metadata)
         note_includes(result, missing)
         return result
 
 
-def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks without paragraphs that only repeat the heading after them.
+def _without_anchors(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes without directives that only name the section after them.
 
-    `.. setting:: NAME` before the section NAME is an anchor, for which Sphinx prints nothing.
+    Sphinx prints nothing for `.. setting:: CACHES-VERSION` before the heading VERSION.
     """
-    previous: Block | None = None
-    for block in blocks:
-        is_announced = block.kind is BlockKind.HEADING and previous is not None
-        if previous is not None and not (is_announced and previous.text == block.text):
-            yield previous
-        previous = block if block.kind is BlockKind.PARAGRAPH else None
-        if previous is None:
-            yield block
-    if previous is not None:
-        yield previous
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if not (kept and kept[-1]["t"] == "Header" and _is_anchor(node, kept[-1])):
+            kept.append(node)
+    return kept[::-1]
+
+
+def _is_anchor(node: Node, heading: Node) -> bool:
+    if node["t"] != "Div":
+        return False
+    reader, ((_, classes, _), nodes) = RstReader(), node["c"]
+    texts = [block.text for block in reader.blocks(nodes)]
+    is_named = texts == [reader.heading(heading["c"][2])]
+    return is_named or (len(texts) == 1 and not _ANCHORS.isdisjoint(classes[:1]))
 
 
 def prepared(text: str, missing: list[str]) -> str:
@@ -271,6 +277,8 @@ class RstReader(TreeReader):
 
     def _leaf(self, kind: str, content: Any) -> str:
         text = super()._leaf(kind, content)
+        if kind == "Image" and text == "image":  # pandoc's word for one without a text
+            return ""
         # A name that the file does not define: Sphinx's configuration does.
         is_unknown = kind == "Link" and content[2][0].startswith("##SUBST##")
         return text.strip("|") if is_unknown else text

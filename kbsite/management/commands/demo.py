@@ -60,9 +60,7 @@ class Command(PlainCommand):
         site.collect_static(self._say)
         with self._listener(options["host"], options["port"]) as listener:
             url = _url(options["host"], listener.getsockname()[1])
-            password = site.make_administrator()
-            # Printed now and at the end: after an interrupted first start it would be lost.
-            self._show_addresses(url, password)
+            self._say("Starting the site")
             with Supervisor(
                 site.site_programs(listener, options["host"], verbose=options["verbose"]),
                 run_dir=settings.VAR_DIR / "run",
@@ -72,7 +70,7 @@ class Command(PlainCommand):
                 colour=sys.stdout.isatty(),
                 verbose=options["verbose"],
             ) as supervisor:
-                self._use(supervisor, url, password, options)
+                self._use(supervisor, url, options)
 
     def _listener(self, host: str, requested: int | None) -> socket.socket:
         """The socket that the site listens at."""
@@ -83,10 +81,14 @@ class Command(PlainCommand):
             self._say(f"Port {first_choice} is taken, so this one is used: {port}")
         return listener
 
-    def _use(
-        self, supervisor: Supervisor, url: str, password: str, options: dict[str, Any]
-    ) -> None:
+    def _use(self, supervisor: Supervisor, url: str, options: dict[str, Any]) -> None:
         """Load the documents, print the examples, then run until Ctrl-C unless told to exit."""
+        # Nobody visits an address before it answers; the programs keep all cores busy meanwhile.
+        examples.wait_until_up(url, supervisor.check, self._say)
+        self._say(f"The site answers at {url}")
+        password = site.make_administrator()
+        # Printed now and at the end: after an interrupted first start it would be lost.
+        self._show_addresses(url, password)
         everything = options["corpus"] == "all"
         received = documents.Uploads()
         documents.receive(documents.SAMPLES, documents.samples(), received)
@@ -97,9 +99,6 @@ class Command(PlainCommand):
             except documents.DocsUnavailable as error:
                 received.problems.append(f"Going on without Django's documentation. {error}")
                 everything = False
-        # The site starts meanwhile.
-        examples.wait_until_up(url, supervisor.check, self._say)
-        self._say(f"The site answers at {url}")
         documents.wait(received, supervisor.check, self._say)
         examples.load_golden_queries(self._say)
         searches = examples.EVERYTHING if everything else examples.SAMPLES

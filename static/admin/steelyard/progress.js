@@ -7,6 +7,7 @@
   const list = window.location.pathname.match(/^.*\/ingestion\/\w+\//);
   if (!list) return;
   let wait = INTERVAL;
+  let timer;
   let edited = false;
 
   const cells = (id) => document.querySelectorAll(`.sy-live[data-row="${id}"]`);
@@ -44,18 +45,24 @@
       if (!response.ok) throw new Error(response.statusText);
       const { rows } = await response.json();
       rows.forEach(show);
+      document.dispatchEvent(new Event("live-shown"));
       forget(ids, rows);
       wait = INTERVAL;
     } catch {
       wait = Math.min(wait * 2, SLOWEST);
     }
     if (unfinished().length) {
-      window.setTimeout(poll, wait);
+      timer = window.setTimeout(poll, wait);
     } else if (document.querySelector("[data-reload-when-finished]") && !edited) {
       window.location.reload();
     }
   }
 
   document.addEventListener("input", (event) => { edited ||= Boolean(event.target.closest("form")); });
-  window.setTimeout(poll, INTERVAL);
+  // Rows came into the page, or go on.
+  document.addEventListener("live-begun", () => {
+    window.clearTimeout(timer);
+    timer = window.setTimeout(poll, INTERVAL);
+  });
+  timer = window.setTimeout(poll, INTERVAL);
 })();

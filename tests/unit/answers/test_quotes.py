@@ -325,6 +325,7 @@ def test_dependent_sentence_is_recognised_by_its_opening(sentence: str, expected
         ("weigh(beam, *, limit=None)", False),
         ("$ celery worker", False),
         ("extra/systemd/", False),
+        ("[The login screen]", False),
         ("Siehe auch das Handbuch.", False),
         ("The beam is long.", True),
         ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),

@@ -16,6 +16,17 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         "Text.\n\n.. setting:: DEBUG\n\n``DEBUG``\n=========\n\nDefault: False\n",
         [p("Text."), h(1, "DEBUG"), p("Default: False")],
     ),
+    "anchors": (
+        "Text.\n\n.. setting:: CACHES-VERSION\n.. setting:: OLD_VERSION\n\n"
+        "``VERSION``\n===========\n\nDefault: 1\n\n.. class:: Kept\n\nNext\n====\n\nMore.\n",
+        [p("Text."), h(1, "VERSION"), p("Default: 1"), p("Kept"), h(1, "Next"), p("More.")],
+    ),
+    "pictures": (
+        ".. image:: a.png\n   :alt: The login screen\n\n.. image:: b.png\n\n"
+        "Press |c| now.\n\n.. |c| image:: c.png\n   :alt: OK\n\n"
+        ".. figure:: d.png\n   :alt: Two lamps\n\n   Two lamps\n",
+        [p("[The login screen]"), p("Press OK now."), p("Two lamps")],
+    ),
     "function": (
         ".. function:: render(request, template_name, *args, **kwargs)\n\n   Renders.\n",
         define("render", p("render(request, template_name, *args, **kwargs)"), p("Renders.")),
@@ -390,7 +401,7 @@ Then wait.
 
 def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
     assert list(parse(STEPS, "a.adoc").blocks) == [
-        li(0, "1. Close the valve."), p("Handle"),
+        li(0, "1. Close the valve."), p("[Handle]"),
         li(0, "2. Open the drain."), code("+\n\n. no step"), li(1, "Inner."), p("--strictly"),
         li(0, "3. Lift it."), p("Note: Gloves."),
         p("Then wait."), li(0, "1. Begin."),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
@@ -23,6 +24,7 @@ from ingestion.models import (
     Import,
     State,
 )
+from ingestion.parsing.ocr import NOT_INSTALLED
 from search.models import SearchProfile
 from search.tuning.models import GoldenQuery, ProfileChange
 from tests.support.factories import make_collection, make_document, upload
@@ -97,7 +99,7 @@ class TestUpload:
         expect(page.locator(".sy-outcome")).to_have_count(2)
         page.get_by_role("link", name="Show them").click()
         row = page.locator("tr", has_text="quorums")
-        expect(row).to_contain_text("Queued")
+        expect(row).to_contain_text("Waiting")
 
         page.evaluate("window.stillTheSamePage = true")
         process_all()
@@ -144,6 +146,63 @@ class TestUpload:
         expect(dropped).to_contain_text("Dropped · Read it · Search it")
         dropped.get_by_role("link", name="Search it").click()
         expect(page.locator("main")).to_contain_text("Dropped")
+
+    def test_chosen_files_stay_while_the_server_does_not_answer(
+        self, admin: User, open_page: OpenPage, tmp_path: Path
+    ) -> None:
+        make_collection("Handbook")
+        note = tmp_path / "note.md"
+        note.write_text("# Note\n\nOf a stopped server.\n")
+        page = open_page(f"{DOCUMENTS}add/", user=admin)
+        page.locator("#id_files").set_input_files(note)
+        page.route("**/add/", lambda route: route.abort("connectionrefused"))
+        page.get_by_role("button", name="Upload").click()
+        expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
+        page.unroute("**/add/")
+        # No collection was chosen: with the error, too.
+        page.locator("#id_collection").evaluate("e => { e.value = ''; e.required = false; }")
+        page.get_by_role("button", name="Upload").click()
+        expect(page.locator(".sy-upload")).to_contain_text("This field is required")
+        expect(page.locator("#chosen")).to_contain_text("note.md")
+        page.locator("#id_collection").select_option(label="Handbook")
+        page.get_by_role("button", name="Upload").click()
+        expect(page.locator(".sy-outcome-queued")).to_contain_text("note.md")
+        expect(page.get_by_role("heading", name="1 file uploaded")).to_be_focused()
+
+    def test_results_have_a_sum_and_failed_ones_are_retried(
+        self, admin: User, open_page: OpenPage, tmp_path: Path
+    ) -> None:
+        make_collection("Handbook")
+        files = [tmp_path / f"{name}.md" for name in ("one", "two", "three")]
+        for file in files:
+            file.write_text(f"# {file.stem}\n\nA page.\n")
+        page = open_page(f"{DOCUMENTS}add/", user=admin)
+        page.locator("#id_collection").select_option(label="Handbook")
+        page.locator("#id_files").set_input_files(files)
+        page.get_by_role("button", name="Upload").click()
+        tally, retry = page.locator(".sy-tally"), page.get_by_role("button", name="Retry failed")
+        expect(tally).to_contain_text("0 of 3 ready")
+        expect(retry).to_be_hidden()
+
+        processing_steps.advance(_version("one"))
+        failed = DocumentVersion.objects.exclude(file_name="one.md")
+        failed.update(state=State.FAILED, error_code="no_text", error=f"A scan. {NOT_INSTALLED}.")
+        expect(tally).to_contain_text("1 of 3 ready, 2 failed")
+        expect(tally).to_contain_text("need text recognition (OCR): 2. On the server: sudo apt-get")
+        rows = page.locator(".sy-outcomes")
+        expect(rows).not_to_contain_text("apt-get", use_inner_text=True)
+        assert Axe().run(page).response["violations"] == []
+        retry.click()
+        said = tally.get_by_role("status")
+        expect(said).to_have_text("1 of 3 ready")
+        expect(tally).not_to_contain_text("OCR", use_inner_text=True)
+        process_all()
+        expect(said).to_have_text("3 of 3 ready")
+        expect(retry).to_be_hidden()
+
+
+def _version(stem: str) -> int:
+    return DocumentVersion.objects.get(file_name=f"{stem}.md").pk
 
 
 class TestWeights:
