@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext, gettext_lazy
+from django.views import defaults
 from unfold.sites import UnfoldAdminSite
 
 from common.accounts import tokens
@@ -74,6 +75,15 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
             *workbench.urls(self),
             *super().get_urls(),
         ]
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The site's page for addresses without one; below the admin, for staff, in its frame."""
+    below = request.path.startswith(reverse("admin:index"))
+    if not (below and admin.site.has_permission(request)):
+        return defaults.page_not_found(request, exception)
+    frame = {**admin.site.each_context(request), "title": gettext("Page not found")}
+    return TemplateResponse(request, "admin/404.html", frame, status=404)
 
 
 def who_sees(site: AdminSite) -> list[URLPattern]:

@@ -36,7 +36,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
-    "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
+    "SCRIPTS": [_asset(f"admin/steelyard/{name}.js") for name in ("keyboard", "lists")],
     "DASHBOARD_CALLBACK": "search.admin_front_page.dashboard",
     "COMMAND": {"search_models": False, "search_callback": "common.admin.menu.matches"},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.

@@ -319,6 +319,40 @@ def test_the_menu_leads_staff_to_the_pages_that_they_may_see() -> None:
     assert helper.get("/admin/analytics/gap/").context["tab_list"] == []
 
 
+def test_missing_pages_of_the_admin_keep_its_frame(desk: Client, reader: User) -> None:
+    page = desk.get("/admin/nothing/")
+    assert page.status_code == 404
+    assert 'href="/admin/ingestion/document/"' in page.content.decode()
+    for client, address in ((desk, "/nothing/"), (signed_in(reader), "/admin/nothing/")):
+        page = client.get(address)
+        assert page.status_code in (302, 404)
+        assert "/admin/ingestion/" not in page.content.decode()
+
+
+def test_headings_keep_the_letters_of_data(desk: Client, administrator: User) -> None:
+    document = make_document(make_collection("Handbook"), "# Tides\n\nHigh water.\n")
+    grade = judging.judge("submarine monsters", [], document, 0, acting_user=administrator)
+    page = desk.get(f"/admin/tuning/goldenquery/{grade.query_id}/change/").content.decode()
+    (heading,) = re.findall(r"(?s)<h1.*?</h1>", page)
+    assert "submarine monsters" in strip_tags(heading)
+
+
+def test_a_wrong_password_is_said_in_plain_words(client: Client, reader: User) -> None:
+    page = client.post("/login/", {"username": "reader", "password": "Pw-reader"})
+    assert "The user name or password is wrong. (Capitals count.)" in page.content.decode()
+
+
+def test_a_document_has_the_name_of_its_file_beside_its_title(desk: Client) -> None:
+    handbook = make_collection("Handbook")
+    make_document(handbook, "# Tides\n\nHigh water.\n", file_name="low_water.md")
+    make_document(handbook, "# Low water\n\nAn ebb.\n", file_name="Low_water.md")
+    rows = re.findall(r'(?s)<th class="field-title_cell.*?</th>', desk.get(LISTS).content.decode())
+    assert [" ".join(strip_tags(row).split()) for row in rows] == [
+        "Low water",
+        "Tides low_water.md",
+    ]
+
+
 def test_pages_are_found_by_words(desk: Client) -> None:
     def links(client: Client, words: str) -> list[str]:
         page = client.get("/admin/search/", {"s": words, "extended": "1"})
