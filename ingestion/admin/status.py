@@ -75,12 +75,15 @@ def chunks(document: Document) -> SafeString:
 
 
 def title(document: Document) -> SafeString:
-    """The title, and beside it the name of the file unless the title was made of it."""
+    return live(document, "title", document.title)
+
+
+def file_name(document: Document) -> SafeString:
+    """The name of the file; empty if the title was made of it."""
     name = document.latest.file_name if document.latest else ""
     if document.title in (name, title_from_file_name(name)):
-        return live(document, "title", document.title)
-    content = format_html('{} <span class="sy-muted">{}</span>', document.title, name)
-    return live(document, "title", content)
+        return SafeString()
+    return format_html('<span class="sy-muted">{}</span>', name)
 
 
 def links(document: Document) -> SafeString:

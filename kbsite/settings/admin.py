@@ -71,106 +71,68 @@ _LIBRARY = "ingestion.document"
 # An entry of the sidebar, its icon, and its pages, which are tabs. A new page is a tab, too.
 ADMIN_MENU = [
     MenuEntry(_("Overview"), "home", [MenuPage(_("Overview"), "index", STAFF)]),
-    MenuEntry(
-        _("Documents"),
-        "description",
-        [
-            MenuPage(_("Documents"), _LIBRARY),
-            MenuPage(_("Hand edits"), "ingestion.chunkedit", _LIBRARY),
-        ],
-    ),
-    MenuEntry(
-        _("Collections"), "library_books", [MenuPage(_("Collections"), "ingestion.collection")]
-    ),
-    MenuEntry(
-        _("Imports"),
-        "drive_folder_upload",
-        [
-            MenuPage(_("Imports"), "ingestion.import"),
-            MenuPage(_("Watched folders"), "ingestion.watchedfolder"),
-            MenuPage(_("Synced sources"), "ingestion.syncsource"),
-        ],
-    ),
-    MenuEntry(
-        _("Due for review"),
-        "event_available",
-        [MenuPage(_("Due for review"), "ingestion_document_review", _LIBRARY)],
-    ),
-    MenuEntry(
-        _("Searches"),
-        "manage_search",
-        [
-            MenuPage(_("Searches"), "analytics.searchevent"),
-            MenuPage(_("Search gaps"), "analytics.gap"),
-        ],
-    ),
+    MenuEntry(_("Documents"), "description", [
+        MenuPage(_("Documents"), _LIBRARY),
+        MenuPage(_("Hand edits"), "ingestion.chunkedit", _LIBRARY),
+    ]),
+    MenuEntry(_("Collections"), "library_books", [
+        MenuPage(_("Collections"), "ingestion.collection"),
+    ]),
+    MenuEntry(_("Imports"), "drive_folder_upload", [
+        MenuPage(_("Imports"), "ingestion.import"),
+        MenuPage(_("Watched folders"), "ingestion.watchedfolder"),
+        MenuPage(_("Synced sources"), "ingestion.syncsource"),
+    ]),
+    MenuEntry(_("Due for review"), "event_available", [
+        MenuPage(_("Due for review"), "ingestion_document_review", _LIBRARY),
+    ]),
+    MenuEntry(_("Searches"), "manage_search", [
+        MenuPage(_("Searches"), "analytics.searchevent"),
+        MenuPage(_("Search gaps"), "analytics.gap"),
+    ]),
     MenuEntry(_("Workbench"), "tune", [MenuPage(_("Workbench"), "search_workbench", _RANKING)]),
-    MenuEntry(
-        _("Rankings"),
-        "balance",
-        [
-            MenuPage(_("Search profiles"), _RANKING),
-            MenuPage(_("By scope"), "search.scopeprofile"),
-            MenuPage(_("Optimiser runs"), "tuning.optimisation", _RANKING),
-            *_part_pages("Rankings"),
-            MenuPage(_("Publications"), "tuning.publication"),
-            MenuPage(_("Publish gate"), "tuning.publishgate", at="1/change/"),
-            MenuPage(_("History of rankings"), "tuning.profilechange"),
-            MenuPage(_("Other systems' rankings"), _RANKING, query="shipped=1"),
-        ],
-    ),
-    MenuEntry(
-        _("Rules"),
-        "rule",
-        [
-            MenuPage(_("Synonyms"), "search.synonym"),
-            MenuPage(_("Pins"), "search.pin"),
-            MenuPage(_("Hides"), "search.hide"),
-            MenuPage(_("Classifier rules"), "search.classrule"),
-            MenuPage(_("Identifier patterns"), "ingestion.identifierpattern"),
-        ],
-    ),
-    MenuEntry(
-        _("Test questions"),
-        "star",
-        [
-            MenuPage(_("Golden queries"), "tuning.goldenquery"),
-            MenuPage(_("Measurements"), "tuning.evaluationrun"),
-            *_part_pages("Test questions"),
-        ],
-    ),
-    MenuEntry(
-        _("Answers"),
-        "forum",
-        [
-            MenuPage(_("Answers given"), "answers.answer"),
-            MenuPage(_("Answer profiles"), "answers.answerprofile"),
-            MenuPage(_("History of answers"), "answers.answerprofilechange"),
-        ],
-    ),
-    MenuEntry(
-        _("Models"),
-        "hub",
-        [
-            MenuPage(_("Embedding spaces"), "ingestion.embeddingspace"),
-            MenuPage(_("Model prices"), "answers.modelprice"),
-            MenuPage(_("Budgets"), "answers.answerlimits", at="1/change/"),
-        ],
-    ),
-    MenuEntry(
-        _("People"),
-        "group",
-        [
-            MenuPage(_("Users"), "accounts.user"),
-            MenuPage(_("Groups"), "auth.group"),
-            MenuPage(_("Sign-ons"), "socialaccount.socialaccount", SUPERUSERS),
-            MenuPage(_("Second factors"), "mfa.authenticator", SUPERUSERS),
-            MenuPage(_("API tokens"), "knox.authtoken"),
-            MenuPage(_("Apps"), "allauth_idp_oidc.client"),
-            MenuPage(_("Who sees what"), "who_sees", SUPERUSERS),
-        ],
-    ),
+    MenuEntry(_("Rankings"), "balance", [
+        MenuPage(_("Search profiles"), _RANKING),
+        MenuPage(_("By scope"), "search.scopeprofile"),
+        MenuPage(_("Optimiser runs"), "tuning.optimisation", _RANKING),
+        *_part_pages("Rankings"),
+        MenuPage(_("Publications"), "tuning.publication"),
+        MenuPage(_("Publish gate"), "tuning.publishgate", at="1/change/"),
+        MenuPage(_("History of rankings"), "tuning.profilechange"),
+        MenuPage(_("Other systems' rankings"), _RANKING, query="shipped=1"),
+    ]),
+    MenuEntry(_("Rules"), "rule", [
+        MenuPage(_("Synonyms"), "search.synonym"),
+        MenuPage(_("Pins"), "search.pin"),
+        MenuPage(_("Hides"), "search.hide"),
+        MenuPage(_("Classifier rules"), "search.classrule"),
+        MenuPage(_("Identifier patterns"), "ingestion.identifierpattern"),
+    ]),
+    MenuEntry(_("Test questions"), "star", [
+        MenuPage(_("Golden queries"), "tuning.goldenquery"),
+        MenuPage(_("Measurements"), "tuning.evaluationrun"),
+        *_part_pages("Test questions"),
+    ]),
+    MenuEntry(_("Answers"), "forum", [
+        MenuPage(_("Answers given"), "answers.answer"),
+        MenuPage(_("Answer profiles"), "answers.answerprofile"),
+        MenuPage(_("History of answers"), "answers.answerprofilechange"),
+    ]),
+    MenuEntry(_("Models"), "hub", [
+        MenuPage(_("Embedding spaces"), "ingestion.embeddingspace"),
+        MenuPage(_("Model prices"), "answers.modelprice"),
+        MenuPage(_("Budgets"), "answers.answerlimits", at="1/change/"),
+    ]),
+    MenuEntry(_("People"), "group", [
+        MenuPage(_("Users"), "accounts.user"),
+        MenuPage(_("Groups"), "auth.group"),
+        MenuPage(_("Sign-ons"), "socialaccount.socialaccount", SUPERUSERS),
+        MenuPage(_("Second factors"), "mfa.authenticator", SUPERUSERS),
+        MenuPage(_("API tokens"), "knox.authtoken"),
+        MenuPage(_("Apps"), "allauth_idp_oidc.client"),
+        MenuPage(_("Who sees what"), "who_sees", SUPERUSERS),
+    ]),
     MenuEntry(_("Webhooks"), "webhook", [MenuPage(_("Webhooks"), "webhooks.webhook")]),
     MenuEntry(_("Audit"), "policy", [MenuPage(_("Audit trail"), "audit.event", SUPERUSERS)]),
     MenuEntry(_("Bin"), "delete", [MenuPage(_("Bin"), "ingestion.deleteddocument", _LIBRARY)]),
-]
+]  # fmt: skip

@@ -346,7 +346,7 @@ def test_a_document_has_the_name_of_its_file_beside_its_title(desk: Client) -> N
     handbook = make_collection("Handbook")
     make_document(handbook, "# Tides\n\nHigh water.\n", file_name="low_water.md")
     make_document(handbook, "# Low water\n\nAn ebb.\n", file_name="Low_water.md")
-    rows = re.findall(r'(?s)<th class="field-title_cell.*?</th>', desk.get(LISTS).content.decode())
+    rows = re.findall(r'(?s)<th class="field-titled.*?</th>', desk.get(LISTS).content.decode())
     assert [" ".join(strip_tags(row).split()) for row in rows] == [
         "Low water",
         "Tides low_water.md",
