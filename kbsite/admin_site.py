@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin
@@ -14,9 +14,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path, reverse
+from django.urls import URLPattern, URLResolver, reverse
 from django.utils.functional import SimpleLazyObject
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
+from django.views import defaults
 from unfold.sites import UnfoldAdminSite
 
 from common.accounts import tokens
@@ -30,6 +31,8 @@ from ingestion.models import Collection, Document
 
 class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
     """The site behind `admin.site`; `kbsite.apps.AdminConfig` names it."""
+
+    index_title = gettext_lazy("Overview")
 
     def has_permission(self, request: HttpRequest) -> bool:
         return bool(super().has_permission(request)) and not lacks_factor(request)
@@ -50,19 +53,37 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         """
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
+    def search(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Pages of the menu by words; without the parameter, the overview of “search”.
+
+        Unfold's search has the same address as Django's overview of the application “search”.
+        """
+        if "s" not in request.GET:
+            return cast("HttpResponse", self.app_index(request, "search"))
+        return cast("HttpResponse", super().search(request, extra_context))
+
+    def _search_apps(self, app_list: Any, search_term: str) -> list[Any]:
+        """Nothing: the menu has other names for lists than their models (`menu.matches`)."""
+        return []
+
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.
         from search.tuning.admin import workbench_pages as workbench
 
-        # Unfold answers at this address with an empty page, its search over all models, which is
-        # switched off. The overview of the application “search” has the same address.
-        overview = self.admin_view(self.app_index)
         return [
-            path("search/", overview, {"app_label": "search"}),
             *who_sees(self),
             *workbench.urls(self),
             *super().get_urls(),
         ]
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The site's page for addresses without one; below the admin, for staff, in its frame."""
+    below = request.path.startswith(reverse("admin:index"))
+    if not (below and admin.site.has_permission(request)):
+        return defaults.page_not_found(request, exception)
+    frame = {**admin.site.each_context(request), "title": gettext("Page not found")}
+    return TemplateResponse(request, "admin/404.html", frame, status=404)
 
 
 def who_sees(site: AdminSite) -> list[URLPattern]:

@@ -30,6 +30,7 @@ from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from common.accounts import claim_refresh, claims, encryption, guard
 from common.accounts.guard import address_of, network_of
@@ -139,6 +140,13 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return str(super().build_totp_svg(url)).partition("?>")[2].strip()
 
 
+class SignInForm(AuthenticationForm):
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": _("The user name or password is wrong. (Capitals count.)"),
+    }
+
+
 class SignIn(LoginView):
     """The sign-in page: a password, then a second factor where there is one; or a provider.
 
@@ -146,6 +154,7 @@ class SignIn(LoginView):
     """
 
     template_name = "registration/login.html"
+    authentication_form = SignInForm
     rank = Rank.STAFF
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:

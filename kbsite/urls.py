@@ -81,3 +81,5 @@ urlpatterns = [
     path("v1/", include((compatible, "compatible"))),
     path("", include("search.urls")),
 ]
+
+handler404 = "kbsite.admin_site.page_not_found"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from allauth.account.models import EmailAddress
@@ -21,7 +20,9 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import Truncator
+from django.utils.text import Truncator, capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -198,6 +199,34 @@ class OfUsers:
     search_fields: tuple[str, ...] = ("user__username",)
 
 
+# The details of events that have more to say than their name and value.
+DETAILS = {
+    "changed": _("%s changed"), "add": _("added: %s"), "added": _("%s added"),
+    "remove": _("removed: %s"), "removed": _("%s removed"), "token_made": _("token “%s” made"),
+    "documents": _("%s documents"), "what": "%s", "at": _("on %s"),
+    "is_active": _("active: %s"), "is_staff": _("staff: %s"), "is_superuser": _("superuser: %s"),
+}  # fmt: skip
+
+
+def in_words(details: Mapping[str, Any]) -> str:
+    """The details of an event as a phrase: "Password changed from the command line"."""
+
+    def value(fact: Any) -> str:
+        if isinstance(fact, bool):
+            return gettext("yes") if fact else gettext("no")
+        return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+
+    phrases = [
+        gettext("account added")
+        if (name, fact) == ("added", True)
+        else str(DETAILS.get(name, f"{name}: %s")) % value(fact)
+        for name, fact in details.items()
+        if name != "by"
+    ]
+    place = gettext("from the command line") if "by" in details else ""
+    return capfirst(f"{'; '.join(phrases)} {place}".strip())
+
+
 class RemovedBySuperusers(OfUsers, ReadOnly):
     """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
 
@@ -242,8 +271,7 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
 
     @admin.display(description="details")
     def excerpt(self, event: Event) -> str:
-        whole = json.dumps(event.details, ensure_ascii=False) if event.details else "-"
-        return Truncator(whole).chars(160)  # the export has the whole text
+        return Truncator(in_words(event.details) or "-").chars(160)  # the export has the whole text
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

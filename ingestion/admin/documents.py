@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -103,9 +104,9 @@ class DocumentAdmin(
     empty_text = _("The library is empty. Upload files, import many at once, or watch a folder.")
     form = DocumentForm
     list_display = (
-        "title_cell", "collection", "state_cell", "missing_cell", "chunks_cell", "size", "added",
+        "titled", "collection", "state_cell", "missing_cell", "chunks_cell", "size", "added",
     )  # fmt: skip
-    list_display_links = ("title_cell",)
+    list_display_links = ("titled",)
     list_filter = (
         StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
         ReadersFilter,
@@ -144,6 +145,9 @@ class DocumentAdmin(
         return queryset.named(search_term), False
 
     @admin.display(description=_("title"), ordering="title")
+    def titled(self, document: Document) -> SafeString:
+        return format_html("{} {}", status.title(document), status.file_name(document))
+
     def title_cell(self, document: Document) -> SafeString:
         return status.title(document)
 

@@ -20,6 +20,7 @@ from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.collections import language_name
+from ingestion.parsing.file_titles import title_from_file_name
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -77,6 +78,14 @@ def chunks(document: Document) -> SafeString:
 
 def title(document: Document) -> SafeString:
     return live(document, "title", document.title)
+
+
+def file_name(document: Document) -> SafeString:
+    """The name of the file; empty if the title was made of it."""
+    name = document.latest.file_name if document.latest else ""
+    if document.title in (name, title_from_file_name(name)):
+        return SafeString()
+    return format_html('<span class="sy-muted">{}</span>', name)
 
 
 def links(document: Document) -> SafeString:

@@ -1,4 +1,4 @@
-"""The admin's theme and sidebar (django-unfold's UNFOLD setting)."""
+"""The admin's theme and menu (django-unfold's UNFOLD setting, and ADMIN_MENU)."""
 
 from __future__ import annotations
 
@@ -7,45 +7,10 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from kbsite.settings.parts import PART_LINES
-
-
-def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
-    """Whether the reader has any right that opens the model's list."""
-
-    def permitted(request: HttpRequest) -> bool:
-        return any(request.user.has_perm(f"{app}.{right}_{model}") for right in ("view", "change"))
-
-    return permitted
-
-
-def _is_at(path: str, *, but: str) -> Callable[[HttpRequest], bool]:
-    """Whether a page is below `path`, and not below the path of a line of its own."""
-    return lambda request: path in request.path and but not in request.path
-
-
-def _page(title: object, icon: str, name: str, app: str, model: str) -> dict[str, Any]:
-    """A line for a page that belongs to no model, open to who may see the model's list."""
-    address = reverse_lazy(f"admin:{name}")
-    return {"title": title, "icon": icon, "link": address, "permission": _may_see(app, model)}
-
-
-def _item(title: object, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
-    """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
-    return _page(title, icon, f"{app}_{model}_changelist", app, right or model)
-
-
-def _for_superusers(title: object, icon: str, name: str) -> dict[str, Any]:
-    """A line that only superusers see."""
-    line = _page(title, icon, name, "", "")
-    return {**line, "permission": lambda request: bool(request.user.is_superuser)}
-
-
-def _folded(title: object, *items: dict[str, Any]) -> dict[str, Any]:
-    return {"title": title, "collapsible": True, "items": list(items)}
+from common.admin.menu import STAFF, SUPERUSERS, MenuEntry, MenuPage
+from kbsite.settings.parts import PART_PAGES
 
 
 def _asset(path: str) -> Callable[[HttpRequest], str]:
@@ -71,9 +36,9 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
-    "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
+    "SCRIPTS": [_asset(f"admin/steelyard/{name}.js") for name in ("keyboard", "lists")],
     "DASHBOARD_CALLBACK": "search.admin_front_page.dashboard",
-    "COMMAND": {"search_models": False},
+    "COMMAND": {"search_models": False, "search_callback": "common.admin.menu.matches"},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
     "COLORS": {
         "base": _shades(
@@ -88,81 +53,86 @@ UNFOLD: dict[str, Any] = {
         ),
     },
     "SIDEBAR": {
-        "show_search": False,
-        "command_search": False,
         "show_all_applications": False,
-        # Groups of daily work stay open; the others are folded, except the current one.
-        "navigation": [
-            {
-                "items": [
-                    _item(_("Documents"), "description", "ingestion", "document")
-                    | {"active": _is_at("/ingestion/document/", but="/ingestion/document/review/")},
-                    _page(
-                        _("Review"), "rule", "ingestion_document_review", "ingestion", "document"
-                    ),
-                    _item(_("Collections"), "library_books", "ingestion", "collection"),
-                    _item(_("Imports"), "drive_folder_upload", "ingestion", "import"),
-                    _item(_("Searches"), "manage_search", "analytics", "searchevent"),
-                    _item(_("Search gaps"), "troubleshoot", "analytics", "gap"),
-                    _item(_("Answers given"), "forum", "answers", "answer"),
-                    _page(_("Workbench"), "tune", "search_workbench", "search", "searchprofile"),
-                    _item(_("Golden queries"), "star", "tuning", "goldenquery"),
-                ]
-            },
-            _folded(
-                _("Library"),
-                _item(_("Watched folders"), "folder_eye", "ingestion", "watchedfolder"),
-                _item(_("Synced sources"), "sync", "ingestion", "syncsource"),
-                _item(_("Hand edits"), "edit_note", "ingestion", "chunkedit", "document"),
-                _item(_("Bin"), "delete", "ingestion", "deleteddocument", "document"),
-                _item(_("Identifier patterns"), "tag", "ingestion", "identifierpattern"),
-                _item(_("Embedding spaces"), "hub", "ingestion", "embeddingspace"),
-            ),
-            _folded(
-                _("Ranking"),
-                _item(_("Search profiles"), "balance", "search", "searchprofile"),
-                _page(
-                    _("Find better weights"),
-                    "auto_awesome",
-                    "tuning_optimisation_changelist",
-                    "search",
-                    "searchprofile",
-                ),
-                _item(_("Profiles by scope"), "category", "search", "scopeprofile"),
-                _item(_("Synonyms"), "swap_horiz", "search", "synonym"),
-                _item(_("Pins"), "push_pin", "search", "pin"),
-                _item(_("Hides"), "visibility_off", "search", "hide"),
-                _item(_("Classifier rules"), "rule", "search", "classrule"),
-            ),
-            _folded(
-                _("Quality"),
-                _item(_("Measurements"), "monitoring", "tuning", "evaluationrun"),
-                *(_item(*line) for line in PART_LINES),
-                _item(_("Publish gate"), "fence", "tuning", "publishgate"),
-                _item(_("Publications"), "publish", "tuning", "publication"),
-                _item(_("Profile changes"), "history", "tuning", "profilechange"),
-            ),
-            _folded(
-                _("Answers"),
-                _item(_("Answer profiles"), "edit_document", "answers", "answerprofile"),
-                _item(_("Model prices"), "payments", "answers", "modelprice"),
-                _item(_("Budgets"), "savings", "answers", "answerlimits"),
-                _item(_("Profile changes"), "history", "answers", "answerprofilechange"),
-            ),
-            _folded(
-                _("People"),
-                _item(_("Users"), "person", "accounts", "user"),
-                _item(_("Groups"), "group", "auth", "group"),
-                _item(_("API tokens"), "key", "knox", "authtoken"),
-                _item(_("Apps"), "apps", "allauth_idp_oidc", "client"),
-                _for_superusers(_("Who sees what"), "visibility", "who_sees"),
-                _for_superusers(
-                    _("Second factors"), "phonelink_lock", "mfa_authenticator_changelist"
-                ),
-                _for_superusers(_("Sign-ons"), "login", "socialaccount_socialaccount_changelist"),
-                _for_superusers(_("Audit trail"), "policy", "audit_event_changelist"),
-                _item(_("Webhooks"), "webhook", "webhooks", "webhook"),
-            ),
-        ],
+        "navigation": "common.admin.menu.navigation",
     },
+    "TABS": "common.admin.menu.tabs",
 }
+
+
+def _part_pages(entry: str) -> list[MenuPage]:
+    """The pages that optional parts add to an entry: `ADMIN_PAGES` of their settings."""
+    return [MenuPage(title, name) for at, title, name in PART_PAGES if at == entry]
+
+
+_RANKING = "search.searchprofile"
+_LIBRARY = "ingestion.document"
+
+# An entry of the sidebar, its icon, and its pages, which are tabs. A new page is a tab, too.
+ADMIN_MENU = [
+    MenuEntry(_("Overview"), "home", [MenuPage(_("Overview"), "index", STAFF)]),
+    MenuEntry(_("Documents"), "description", [
+        MenuPage(_("Documents"), _LIBRARY),
+        MenuPage(_("Hand edits"), "ingestion.chunkedit", _LIBRARY),
+    ]),
+    MenuEntry(_("Collections"), "library_books", [
+        MenuPage(_("Collections"), "ingestion.collection"),
+    ]),
+    MenuEntry(_("Imports"), "drive_folder_upload", [
+        MenuPage(_("Imports"), "ingestion.import"),
+        MenuPage(_("Watched folders"), "ingestion.watchedfolder"),
+        MenuPage(_("Synced sources"), "ingestion.syncsource"),
+    ]),
+    MenuEntry(_("Due for review"), "event_available", [
+        MenuPage(_("Due for review"), "ingestion_document_review", _LIBRARY),
+    ]),
+    MenuEntry(_("Searches"), "manage_search", [
+        MenuPage(_("Searches"), "analytics.searchevent"),
+        MenuPage(_("Search gaps"), "analytics.gap"),
+    ]),
+    MenuEntry(_("Workbench"), "tune", [MenuPage(_("Workbench"), "search_workbench", _RANKING)]),
+    MenuEntry(_("Rankings"), "balance", [
+        MenuPage(_("Search profiles"), _RANKING),
+        MenuPage(_("By scope"), "search.scopeprofile"),
+        MenuPage(_("Optimiser runs"), "tuning.optimisation", _RANKING),
+        *_part_pages("Rankings"),
+        MenuPage(_("Publications"), "tuning.publication"),
+        MenuPage(_("Publish gate"), "tuning.publishgate", at="1/change/"),
+        MenuPage(_("History of rankings"), "tuning.profilechange"),
+        MenuPage(_("Other systems' rankings"), _RANKING, query="shipped=1"),
+    ]),
+    MenuEntry(_("Rules"), "rule", [
+        MenuPage(_("Synonyms"), "search.synonym"),
+        MenuPage(_("Pins"), "search.pin"),
+        MenuPage(_("Hides"), "search.hide"),
+        MenuPage(_("Classifier rules"), "search.classrule"),
+        MenuPage(_("Identifier patterns"), "ingestion.identifierpattern"),
+    ]),
+    MenuEntry(_("Test questions"), "star", [
+        MenuPage(_("Golden queries"), "tuning.goldenquery"),
+        MenuPage(_("Measurements"), "tuning.evaluationrun"),
+        *_part_pages("Test questions"),
+    ]),
+    MenuEntry(_("Answers"), "forum", [
+        MenuPage(_("Answers given"), "answers.answer"),
+        MenuPage(_("Answer profiles"), "answers.answerprofile"),
+        MenuPage(_("History of answers"), "answers.answerprofilechange"),
+    ]),
+    MenuEntry(_("Models"), "hub", [
+        MenuPage(_("Embedding spaces"), "ingestion.embeddingspace"),
+        MenuPage(_("Model prices"), "answers.modelprice"),
+        MenuPage(_("Budgets"), "answers.answerlimits", at="1/change/"),
+    ]),
+    MenuEntry(_("People"), "group", [
+        MenuPage(_("Users"), "accounts.user"),
+        MenuPage(_("Groups"), "auth.group"),
+        MenuPage(_("Sign-ons"), "socialaccount.socialaccount", SUPERUSERS),
+        MenuPage(_("Second factors"), "mfa.authenticator", SUPERUSERS),
+        MenuPage(_("API tokens"), "knox.authtoken"),
+        MenuPage(_("Apps"), "allauth_idp_oidc.client"),
+        MenuPage(_("Who sees what"), "who_sees", SUPERUSERS),
+    ]),
+    MenuEntry(_("Webhooks"), "webhook", [MenuPage(_("Webhooks"), "webhooks.webhook")]),
+    MenuEntry(_("Audit"), "policy", [MenuPage(_("Audit trail"), "audit.event", SUPERUSERS)]),
+    MenuEntry(_("Bin"), "delete", [MenuPage(_("Bin"), "ingestion.deleteddocument", _LIBRARY)]),
+]  # fmt: skip

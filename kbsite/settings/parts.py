@@ -17,4 +17,4 @@ PART_TASKS = {
     for module in _modules
     for task, period in getattr(module, "PERIODIC_TASKS", {}).items()
 }
-PART_LINES = [line for module in _modules for line in getattr(module, "ADMIN_LINES", ())]
+PART_PAGES = [page for module in _modules for page in getattr(module, "ADMIN_PAGES", ())]

@@ -72,8 +72,8 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     empty_text = _("Nobody has asked for an answer yet.")
     list_display = (
-        "at", "asked", "state_label", "mode", "channel", "model", "support", "helpful", "cost",
-        "took",
+        "at", "asked", "state_label", "mode", "channel", "model", "support", "helpful",
+        "costs", "took",
     )  # fmt: skip
     list_filter = ("state", "mode", "channel", "model", ("at", admin.DateFieldListFilter))
     date_hierarchy = "at"
@@ -145,6 +145,10 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def helpful(self, answer: Answer) -> str:
         ratings = [each.helpful for each in answer.feedback.all()]
         return f"{sum(ratings)} / {len(ratings)}" if ratings else "-"
+
+    @admin.display(description=_("cost"), ordering="cost")
+    def costs(self, answer: Answer) -> str:
+        return f"{answer.cost:f}" if answer.cost else "-"
 
     @admin.display(description=_("duration"), ordering="milliseconds")
     def took(self, answer: Answer) -> str:

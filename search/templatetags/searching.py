@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 from django import template
-from django.conf import settings
+from django.http import HttpRequest
 from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from common import heartbeat
+from common.admin.menu import current, title_at
 from ingestion.documents import page_labels, progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
@@ -50,11 +51,16 @@ MOST_ENCODED = 6000
 
 
 @register.filter
-def sidebar_title(part: Mapping[str, Any]) -> Any:
-    """The title of a part of the admin's heading as in the sidebar, or else its own."""
-    groups = settings.UNFOLD["SIDEBAR"]["navigation"]
-    titles = {str(item["link"]): item["title"] for group in groups for item in group["items"]}
-    return titles.get(str(part.get("link")), part["title"])
+def menu_title(part: Mapping[str, Any]) -> Any:
+    """The title of a part of the admin's heading as in the menu, or else its own."""
+    return title_at(str(part.get("link"))) or part["title"]
+
+
+@register.filter
+def page_title(request: HttpRequest) -> Any:
+    """The title of the page of the admin's menu that a request asks for; empty for others."""
+    place = current(request)
+    return place[1].title if place and request.path == place[1].path else ""
 
 
 @register.simple_tag

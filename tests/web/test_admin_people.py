@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import date
+from html import unescape
 
 import pytest
 from django.contrib import admin
@@ -16,7 +17,6 @@ from knox.models import AuthToken
 
 from common.accounts.models import User
 from common.admin.charts import line
-from kbsite.settings.admin import UNFOLD
 from search.analytics.models import SearchEvent
 from search.domain import QueryClass
 from search.models import ClassRule, SearchProfile
@@ -29,6 +29,7 @@ from tests.support.factories import make_collection, make_document
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 USERS = "/admin/accounts/user/"
+LISTS = "/admin/ingestion/document/"
 TOKENS = "/admin/knox/authtoken/"
 RULES = "/admin/search/classrule/"
 
@@ -259,21 +260,109 @@ class TestRules:
 # --- What the admin's pages share: sidebar, overviews, empty lists, how dates are written --------
 
 
-def test_the_sidebar_names_every_list_there_is(desk: Client) -> None:
-    groups = UNFOLD["SIDEBAR"]["navigation"]
-    listed = [str(item["link"]) for group in groups for item in group["items"]]
+def test_every_list_is_reached_by_an_entry_or_a_tab(desk: Client) -> None:
+    entries = desk.get("/admin/").context["sidebar_navigation"][0]["items"]
+    assert len(entries) <= 16
+    assert [str(each["title"]) for each in entries if each["active"]] == ["Overview"]
+    reached = [str(each["link"]) for each in entries]
+    for entry in entries:
+        page = desk.get(entry["link"], follow=True)
+        assert page.status_code == 200
+        items = [each for group in page.context["tab_list"] for each in group["items"]]
+        first = [str(each["link"]) for each in items if each["active"]]
+        assert first == ([entry["link"]] if items else [])
+        reached += [str(each["link"]) for each in items[1:]]
+    assert len(reached) == len(set(reached))
+    # The only row of a model is its page.
+    lists = {link.removesuffix("1/change/") for link in reached}
     registered = {
         reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
         for model in admin.site._registry
     }
-    assert registered - set(listed) == set()
-    # The headings of pages have the same names, whatever their applications call them.
-    for name, item in (("socialaccount/socialaccount", "Sign-ons"), ("audit/event", "Audit trail")):
-        (heading,) = re.findall(r"(?s)<h1.*?</h1>", desk.get(f"/admin/{name}/").content.decode())
-        assert " ".join(strip_tags(heading).split()).startswith(item)
-    review = desk.get("/admin/ingestion/document/review/").context["sidebar_navigation"]
-    assert [str(each["title"]) for each in review[0]["items"] if each["active"]] == ["Review"]
-    assert len(listed) == len(set(listed))
+    assert registered - lists == set()
+
+
+def test_pages_are_named_as_in_the_menu(desk: Client) -> None:
+    for address, name in (
+        ("socialaccount/socialaccount/", "Sign-ons"),
+        ("ingestion/document/", "Documents"),
+        ("search/searchprofile/?shipped=1", "Other systems' rankings"),
+        ("ingestion/document/review/", "Due for review"),
+    ):
+        page = desk.get(f"/admin/{address}")
+        (title,) = re.findall(r"(?s)<title>(.*?)</title>", page.content.decode())
+        assert unescape(title).split(" | ")[0].strip() == name
+        assert page.context["sidebar_navigation"][0]["items"]
+    (heading,) = re.findall(r"(?s)<h1.*?</h1>", desk.get(LISTS).content.decode())
+    assert strip_tags(heading).split() == ["Documents"]
+    # A page below another's path is a place of its own.
+    entries = desk.get("/admin/ingestion/document/review/").context["sidebar_navigation"]
+    assert [str(each["title"]) for each in entries[0]["items"] if each["active"]] == [
+        "Due for review"
+    ]
+
+
+def test_the_menu_leads_staff_to_the_pages_that_they_may_see() -> None:
+    helper = signed_in(staff("helper", "view_gap", "view_pin", "change_classrule"))
+    page = helper.get("/admin/")
+    entries = page.context["sidebar_navigation"][0]["items"]
+    assert {str(each["title"]): str(each["link"]) for each in entries} == {
+        "Overview": "/admin/",
+        "Searches": "/admin/analytics/gap/",
+        "Rules": "/admin/search/pin/",
+    }
+    (tabs,) = helper.get("/admin/search/classrule/").context["tab_list"]
+    assert [(str(tab["title"]), tab["active"]) for tab in tabs["items"]] == [
+        ("Pins", False),
+        ("Classifier rules", True),
+    ]
+    assert helper.get("/admin/analytics/gap/").context["tab_list"] == []
+
+
+def test_missing_pages_of_the_admin_keep_its_frame(desk: Client, reader: User) -> None:
+    page = desk.get("/admin/nothing/")
+    assert page.status_code == 404
+    assert 'href="/admin/ingestion/document/"' in page.content.decode()
+    for client, address in ((desk, "/nothing/"), (signed_in(reader), "/admin/nothing/")):
+        page = client.get(address)
+        assert page.status_code in (302, 404)
+        assert "/admin/ingestion/" not in page.content.decode()
+
+
+def test_headings_keep_the_letters_of_data(desk: Client, administrator: User) -> None:
+    document = make_document(make_collection("Handbook"), "# Tides\n\nHigh water.\n")
+    grade = judging.judge("submarine monsters", [], document, 0, acting_user=administrator)
+    page = desk.get(f"/admin/tuning/goldenquery/{grade.query_id}/change/").content.decode()
+    (heading,) = re.findall(r"(?s)<h1.*?</h1>", page)
+    assert "submarine monsters" in strip_tags(heading)
+
+
+def test_a_wrong_password_is_said_in_plain_words(client: Client, reader: User) -> None:
+    page = client.post("/login/", {"username": "reader", "password": "Pw-reader"})
+    assert "The user name or password is wrong. (Capitals count.)" in page.content.decode()
+
+
+def test_a_document_has_the_name_of_its_file_beside_its_title(desk: Client) -> None:
+    handbook = make_collection("Handbook")
+    make_document(handbook, "# Tides\n\nHigh water.\n", file_name="low_water.md")
+    make_document(handbook, "# Low water\n\nAn ebb.\n", file_name="Low_water.md")
+    rows = re.findall(r'(?s)<th class="field-titled.*?</th>', desk.get(LISTS).content.decode())
+    assert [" ".join(strip_tags(row).split()) for row in rows] == [
+        "Low water",
+        "Tides low_water.md",
+    ]
+
+
+def test_pages_are_found_by_words(desk: Client) -> None:
+    def links(client: Client, words: str) -> list[str]:
+        page = client.get("/admin/search/", {"s": words, "extended": "1"})
+        return re.findall(r'href="([^"]+)"', page.content.decode())
+
+    assert links(desk, "Golden") == ["/admin/tuning/goldenquery/"]
+    assert links(desk, "people sees") == ["/admin/who-sees/"]
+    assert "/admin/search/hide/" in links(desk, "rules")
+    assert links(signed_in(staff("helper", "view_gap")), "golden") == []
+    assert desk.get("/admin/search/").context["app_label"] == "search"
 
 
 def test_sign_in_leads_to_the_page_of_the_role(

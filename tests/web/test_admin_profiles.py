@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.html import strip_tags
 
 from common.accounts.models import User
 from search.domain import QueryClass, Weights
@@ -67,7 +68,16 @@ def test_shipped_comparison_profiles_are_listed_on_request(
 
     shipped = SearchProfile.objects.get(name="indexfoundry")
     assert names() == {active.name}
-    assert "?shipped=1" in desk.get(LIST).content.decode()
+    listed = desk.get(LIST)
+    assert "?shipped=1" in listed.content.decode()
+    assert "total" not in strip_tags(re.findall(r"(?s)<h1.*?</h1>", listed.content.decode())[0])
+    others = desk.get(LIST, {"shipped": "1"}).content.decode()
+    assert "For comparison" in others
+    states = re.findall(r'(?s)<td class="field-(?:state_label|published_at).*?</td>', others)
+    assert {strip_tags(each.replace("\n", " ")).strip() for each in states} == {
+        "For comparison",
+        "-",
+    }
     for asked in ({"shipped": "1"}, {"q": "indexfoundry"}, {"state__exact": "retired"}):
         assert "indexfoundry" in names(**asked), asked
     drafts.draft_from(shipped, acting_user=administrator)

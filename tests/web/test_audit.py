@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from common.accounts import tokens
 from common.accounts.models import User
@@ -124,6 +127,24 @@ class TestTheTrail:
         found = {(row["kind"], row["subject"], row["user"]) for row in rows}
         assert ("added", "crew", "administrator") in found
         assert ("exported", "audit trail", "administrator") in found
+
+    @pytest.mark.parametrize(
+        ("details", "words"),
+        [
+            ({"changed": ["password"], "by": "command"}, "Password changed from the command line"),
+            ({"is_staff": False, "is_superuser": True}, "Staff: no; superuser: yes"),
+            ({"added": True, "is_active": True}, "Account added; active: yes"),
+            ({"add": ["editors", "judges"]}, "Added: editors, judges"),
+            ({"token_made": "x", "scopes": ["read"], "limited": False},
+             "Scopes: read; limited: no; token “x” made"),
+            ({}, "-"),
+        ],
+    )  # fmt: skip
+    def test_details_are_words(self, desk: Client, details: Any, words: str) -> None:
+        Event.objects.create(kind=Kind.RIGHTS, subject="anna", details=details)
+        page = desk.get(EVENTS, {"q": "anna"}).content.decode()
+        (cell,) = re.findall(r'(?s)<td class="field-excerpt.*?</td>', page)
+        assert unescape(strip_tags(cell)).strip() == words
 
     def test_audit_trail_is_read_by_superusers_only_and_never_changed(self, desk: Client) -> None:
         client = signed_in(staff("looker", "view_event", "delete_event"))

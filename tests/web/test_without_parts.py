@@ -34,7 +34,7 @@ print(*retrieval.backend_names())
 print(*sorted({"qdrant_client", "qdrant_edge", "grpc"} & sys.modules.keys()))
 print(*[name for name in sys.modules if name.startswith("search.parts.") and name.count(".") > 2])
 from django.conf import settings
-print("experiment" in repr(settings.UNFOLD["SIDEBAR"]), *settings.CELERY_BEAT_SCHEDULE)
+print("experiment" in repr(settings.ADMIN_MENU), *settings.CELERY_BEAT_SCHEDULE)
 """
 
 

@@ -1,4 +1,4 @@
-"""The periodic analysis of experiments, and their line in the admin."""
+"""The periodic analysis of experiments, and their page in the admin's menu."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -7,4 +7,5 @@ PERIODIC_TASKS = {
     "search.parts.experiments.tasks.analyse": (180, "celery"),
     "search.parts.experiments.tasks.sweep": (30, "maintenance"),
 }
-ADMIN_LINES = [(_("Experiments"), "science", "experiments", "experiment")]
+# By entry of the admin's menu: title, model.
+ADMIN_PAGES = [("Rankings", _("Experiments"), "experiments.experiment")]

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.mixins import ViewersForm, moment_column
@@ -43,6 +44,21 @@ if TYPE_CHECKING:
 
 
 COMPARED = [preset.name for preset in PRESETS if preset is not DEFAULT]
+# Profiles of other systems, which nobody has published.
+FOR_COMPARISON = Q(name__in=COMPARED, state=SearchProfile.State.RETIRED, based_on=None)
+
+
+def is_for_comparison(profile: SearchProfile) -> bool:
+    """Whether the profile is one of FOR_COMPARISON."""
+    is_shipped = profile.name in COMPARED and profile.based_on_id is None
+    return is_shipped and profile.state == SearchProfile.State.RETIRED
+
+
+def in_words(profile: SearchProfile) -> StrOrPromise:
+    """The profile's state, as people read it."""
+    if is_for_comparison(profile):
+        return gettext("For comparison")
+    return SearchProfile.State(profile.state).label
 
 
 class ComparedFilter(admin.SimpleListFilter):
@@ -52,7 +68,7 @@ class ComparedFilter(admin.SimpleListFilter):
     parameter_name = "shipped"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, StrOrPromise]]:
-        return [("1", _("Show"))]
+        return [("1", _("Only these"))]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         without, *others = super().choices(changelist)
@@ -61,9 +77,9 @@ class ComparedFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         keys = {key.partition("__")[0] for key in request.GET}
-        if self.value() or keys & {"q", "name", "state"}:
-            return queryset
-        return queryset.exclude(name__in=COMPARED, state=SearchProfile.State.RETIRED, based_on=None)
+        if self.value():
+            return queryset.filter(FOR_COMPARISON)
+        return queryset if keys & {"q", "name", "state"} else queryset.exclude(FOR_COMPARISON)
 
 
 @admin.register(SearchProfile)
@@ -93,7 +109,23 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         queryset: QuerySet[SearchProfile] = super().get_queryset(request)
         return queryset.prefetch_related("class_weights")
 
-    published_at = moment_column("published", _("published"))
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The list, whose tab is not a filter: it counts what the tab is about."""
+        changes = super().get_changelist_instance(request)
+        if request.GET.keys() <= {ComparedFilter.parameter_name}:
+            changes.full_result_count = changes.result_count
+            changes.has_active_filters = False
+        return changes
+
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
+    def state_label(self, profile: SearchProfile) -> tuple[str, StrOrPromise]:
+        return profile.state, in_words(profile)
+
+    published = moment_column("published", _("published"))
+
+    @admin.display(description=_("published"), ordering="published")
+    def published_at(self, profile: SearchProfile) -> str:
+        return "-" if is_for_comparison(profile) else str(self.published(profile))
 
     @admin.display(description=_("weights"))
     def weights(self, profile: SearchProfile) -> SafeString:
@@ -114,6 +146,7 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
                 (each.signal.value, each.label, each.advice) for each in registry.by_weight()
             ],
             "state_variant": STATE_LABELS[profile.state] if profile else "",
+            "state_text": in_words(profile) if profile else "",
             "from_active": differences_from_active(profile) if profile else [],
             "may_publish": self.has_publish_permission(request),
             "may_go_back": self.may_go_back(request, profile),

@@ -1,5 +1,5 @@
 // Unfold's filters, menus and themes answer to clicks alone: here to Enter and the space bar, too.
-// And one step leads past the sidebar's thirty links. Plain file fields are kept from its script.
+// And one step leads past the links of the sidebar. Plain file fields are kept from its script.
 // Its pages get the landmark and the labels that they lack, and lose regions that all have one name.
 "use strict";
 
@@ -21,6 +21,10 @@
 
   function landmarks() {
     document.getElementById("main")?.setAttribute("role", "main");
+    const tabs = document.getElementById("tabs-items");
+    const entry = document.querySelector("#nav-sidebar-apps a.active > span:last-of-type");
+    if (tabs && entry) tabs.setAttribute("aria-label", entry.textContent.trim());
+    tabs?.querySelector(".active")?.setAttribute("aria-current", "page");
     // SimpleBar names every part that scrolls “scrollable content”.
     for (const part of document.querySelectorAll(".simplebar-content-wrapper[role]")) {
       part.removeAttribute("role");

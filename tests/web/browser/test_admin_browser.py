@@ -518,3 +518,27 @@ def test_passage_is_edited_and_document_deleted_and_restored(open_page: OpenPage
     page.goto(page.url.split("/admin/")[0] + "/admin/ingestion/deleteddocument/")
     expect(page.get_by_text("30 days")).to_be_visible()
     fits(page, "bin")
+
+
+def test_a_list_shows_what_has_a_value_and_acts_where_rows_are_chosen(
+    admin: User, open_page: OpenPage
+) -> None:
+    make_document(make_collection("Handbook"), "# Tides\n\nHigh water.\n", file_name="low.md")
+    page = open_page(DOCUMENTS, user=admin, width=1280)
+    heads = page.locator("#result_list thead th:visible")
+    assert [one.strip() for one in heads.all_inner_texts() if one.strip()][:3] == [
+        "Title",
+        "Collection",
+        "State",
+    ]
+    expect(page.get_by_role("columnheader", name="Missing")).to_be_hidden()
+    page.locator("tbody .action-select").check()
+    bar, head = page.locator("#changelist-actions").bounding_box(), heads.first.bounding_box()
+    assert bar
+    assert head
+    assert abs(bar["y"] - head["y"]) < 8
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    row = page.locator("#result_list .data-row").bounding_box()
+    assert row
+    assert row["height"] < 80  # two lines

@@ -65,16 +65,14 @@ def admin(transactional_db: None, clean_cache: None, monkeypatch: pytest.MonkeyP
 
 
 def follow(page: Page, path: str) -> None:
-    """Click a line of the sidebar, under a heading that may be folded: `Heading → Line`.
+    """Click an entry of the sidebar, and then one of its tabs, if the path goes on: `Entry → Tab`.
 
-    The name of its icon is part of what a line is called.
+    The name of its icon is part of what an entry is called.
     """
-    page.wait_for_load_state()  # a script folds the headings
-    *headings, name = path.split(" → ")
-    line = page.get_by_role("link", name=re.compile(rf"^\w+ {name}$"))
-    if headings and not line.is_visible():
-        page.locator("#nav-sidebar h2", has_text=headings[0]).click()
-    line.click()
+    entry, *tabs = path.split(" → ")
+    page.get_by_role("link", name=re.compile(rf"^\w+ {entry}$")).click()
+    for tab in tabs:
+        page.locator("#tabs-items").get_by_role("link", name=tab, exact=True).click()
 
 
 def rankings_of(page: Page, question: str) -> Locator:
