@@ -183,9 +183,10 @@ def test_a_folder_of_a_mailbox_is_mirrored(
 def test_mail_server_that_says_nothing_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.setattr(import_module("sync_imap"), "SECONDS", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TimeoutError):
-        port = str(silent.getsockname()[1])
-        run("sync_imap", "http://unused", "127.0.0.1", "--port", port, "--plain", "--user", "a")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = ("127.0.0.1", "--port", str(silent.getsockname()[1]), "--plain", "--user", "ada")
+        with pytest.raises(TimeoutError):
+            run("sync_imap", "http://unused", *address)
 
 
 def test_example_retrievers_search(site: str) -> None:
