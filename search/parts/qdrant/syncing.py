@@ -156,8 +156,8 @@ def points_probe() -> Iterator[Finding]:
         number = engine().count(row.name)
     except EngineError as error:
         advice = (
-            "Start it, or correct QDRANT_URL; if it lost its data, run: manage.py qdrant rebuild, and "
-            "then: manage.py qdrant switch. Until then searches find by keywords alone."
+            "Start it, or correct QDRANT_URL; if it lost its data, run: manage.py qdrant rebuild, "
+            "and then: manage.py qdrant switch. Until then searches find by keywords alone."
         )
         yield wrong(str(error), advice)
         return
