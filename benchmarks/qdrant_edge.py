@@ -58,6 +58,9 @@ class EdgeEngine:
                     edge.UpdateOperation.create_field_index(key, edge.PayloadSchemaType.Integer)
                 )
 
+    def exists(self, name: str) -> bool:
+        return (self._folder / name).exists()
+
     def drop(self, name: str) -> None:
         with self._lock:
             shard = self._open.pop(name, None)

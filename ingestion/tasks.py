@@ -24,7 +24,7 @@ from ingestion.webhooks.models import Webhook
 
 @shared_task
 def advance_version(version_id: int) -> bool:
-    return processing_steps.advance(version_id)
+    return processing_steps.advance_in_turn(version_id)
 
 
 @shared_task

@@ -28,6 +28,7 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, include, path, reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
@@ -101,6 +102,8 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        if response.status_code == 200 and not isinstance(response, TemplateResponse):
+            response.status_code = 400  # allauth's page for a wrong request
         back = response.get("Location", "/")
         if not back.startswith("/"):  # back to the app, with the issuer (RFC 9207)
             issuer = views.get_adapter().get_issuer()

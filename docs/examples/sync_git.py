@@ -26,7 +26,7 @@ def blobs(repository: str, ref: str, folder: str, patterns: Sequence[str]) -> di
     """The hashes of the files below the folder, by their paths: no links, no submodules."""
     listing = git(repository, "ls-tree", "-r", "-z", "--full-tree", ref, "--", folder)
     found = {}
-    for line in listing.decode(errors="replace").split("\0")[:-1]:
+    for line in listing.decode(errors="backslashreplace").split("\0")[:-1]:
         about, _, path = line.partition("\t")
         mode, kind, sha = about.split()
         if kind == "blob" and mode != "120000" and _matches(path, patterns):

@@ -16,6 +16,8 @@ from email import message_from_bytes, policy
 
 from steelyard_sync import File, Source, mirror
 
+SECONDS = 120  # of silence, before the run ends
+
 
 class ImapError(Exception):
     """The server refused a command. The run ends before anything is deleted."""
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
 
     connect = imaplib.IMAP4 if given.plain else imaplib.IMAP4_SSL
-    with connect(given.host, given.port) as server:
+    with connect(given.host, given.port, timeout=SECONDS) as server:
         server.login(given.user, os.environ["IMAP_PASSWORD"])
         found = messages(server, given.folder)
         source = Source(given.site, os.environ["STEELYARD_TOKEN"], given.source)

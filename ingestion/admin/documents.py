@@ -199,7 +199,7 @@ class DocumentAdmin(
 
     def panel(self, request: HttpRequest, row: Document) -> dict[str, Any]:
         return {
-            "status": status_of(row),
+            "status": status_of(row, request.user),
             "may_change": self.has_change_permission(request, row),
             "show_save_and_add_another": False,
             "show_save_and_continue": False,

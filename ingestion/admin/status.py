@@ -19,7 +19,7 @@ from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
-from ingestion.models.collections import language_name
+from ingestion.models.collections import Viewer, language_name
 from ingestion.parsing.file_titles import title_from_file_name
 
 if TYPE_CHECKING:
@@ -160,12 +160,13 @@ FILE_ADVICE = _(
 )
 
 
-def status_of(document: Document) -> dict[str, Any]:
+def status_of(document: Document, viewer: Viewer) -> dict[str, Any]:
     """The context of the document's page besides the form. Runs two queries: versions and edits.
 
     `facts` are pairs of a name and a value.
     """
     latest = document.latest
+    state = currency.currency_of(document, viewer)
     failed = latest is not None and latest.state == State.FAILED
     versions = list(
         document.versions.select_related("restored_from").defer("text", "restored_from__text")
@@ -177,7 +178,8 @@ def status_of(document: Document) -> dict[str, Any]:
         "searchable": completeness.summary(latest.completeness, with_places=True)
         if latest is not None and latest.state == State.READY
         else "",
-        "not_current": currency.label(currency.currency_of(document, None)),
+        "not_current": currency.label(state),
+        "successor": currency.as_data(state)["successor"],
         "edition": edition(document),
         "vectors_from": spaces.active_space()
         if latest is not None and latest.state == State.EMBEDDING

@@ -222,7 +222,7 @@ class CurrencyField(serializers.JSONField):
     """Whether a document is current: `label` says it in words, empty if it is.
 
     `day` is its last valid day if it is expired, its first if it is not yet valid. `successor` is
-    null where there is none, or you may not read it.
+    the newest document that supersedes it, of those that you may read, or null.
     """
 
     def to_representation(self, value: Any) -> Any:

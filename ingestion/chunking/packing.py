@@ -30,8 +30,9 @@ def chunk_blocks(
     title: str = "",
     by_page: bool = False,
 ) -> Iterator[ChunkDraft]:
-    """Yield the document's chunks in reading order, ordinals from 0; none for an empty document.
+    """Yield the document's chunks in reading order, ordinals from 0.
 
+    None for a document without a letter or digit, and none of a part without.
     `by_page`: no chunk has text of two pages, as of slides.
     Lazy: reads blocks on demand and holds little more than one chunk in memory.
     """
@@ -39,7 +40,7 @@ def chunk_blocks(
     units = UnitReader(options, tokenizer, limits).units(blocks, by_page=by_page)
     passages = _join_tiny(_Packer(options, limits).passages(units), options, limits)
     ordinal = 0
-    for passage in passages:
+    for passage in filter(_has_words, passages):
         for draft in _drafts_of(passage, ordinal, limits, tokenizer):
             yield draft
             ordinal += 1
@@ -178,6 +179,11 @@ class _Packer:
             self._opens = False
         self._units, self._weight, self._overlap = [], 0, 0
         self._opens = self._opens or ends
+
+
+def _has_words(passage: _Passage) -> bool:
+    """Whether the passage has a letter or digit: a file of brackets would keep a model busy."""
+    return any(char.isalnum() for unit in passage.units for char in unit.text)
 
 
 def _join_tiny(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from django.utils import timezone
 from common.jobs import Lease, LeaseLost, enqueue, revoke
 from ingestion import events, spaces
 from ingestion.chunking import embedding_text
-from ingestion.documents import extractions, hand_edit_transfer, picture_cache
+from ingestion.documents import extractions, hand_edit_transfer, picture_cache, turns
 from ingestion.embedding import Vectors
 from ingestion.errors import IngestionError
 from ingestion.files import storage
@@ -59,9 +60,9 @@ def embed(lease: Lease[DocumentVersion], pending: Pending | None = None) -> None
 
     The `backfill` fills the other written spaces later, so that their providers delay nothing. The
     active space is looked up for every batch: a switch loses one batch at most. `pending` vectors
-    come first.
+    come first. Raises TurnOver, with the finished batches stored.
     """
-    version = lease.row
+    version, began = lease.row, time.monotonic()
     total = max(version.chunk_count, 1)
     while True:
         space = spaces.writing_space()
@@ -71,6 +72,8 @@ def embed(lease: Lease[DocumentVersion], pending: Pending | None = None) -> None
             chunks = list(waiting.only("version", "text", "heading_path")[:BATCH])
             if not chunks:
                 return
+            if time.monotonic() - began > turns.TURN_SECONDS and turns.others_wait(version):
+                raise turns.TurnOver
             pending = begin(version, space, chunks)
         remaining = (
             total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()

@@ -63,11 +63,7 @@ WHERE d.id = ANY(%(ids)s)
 # A document is superseded if a direct or indirect successor is valid.
 _NOT_CURRENT = """
 WITH RECURSIVE older(id) AS (
-    SELECT d.id FROM ingestion_document d
-    JOIN ingestion_document n ON n.id = d.superseded_by_id
-    JOIN ingestion_collection c ON c.id = n.collection_id
-    WHERE n.deleted_at IS NULL AND c.deleted_at IS NULL AND n.current_id IS NOT NULL
-      AND (n.valid_from IS NULL OR n.valid_from <= %s)
+    SELECT d.id FROM ingestion_document d WHERE d.superseded_by_id = ANY(%s)
     UNION
     SELECT d.id FROM ingestion_document d JOIN older ON d.superseded_by_id = older.id
 )
@@ -76,16 +72,22 @@ UNION ALL SELECT id FROM ingestion_document WHERE valid_until < %s OR valid_from
 """
 
 
-def not_current(day: date) -> RawSQL:
-    """The ids of the documents that are superseded, expired or not yet valid on the day."""
-    return RawSQL(_NOT_CURRENT, (day, day, day))  # noqa: S611  # ours
+def not_current(day: date, viewer: Viewer) -> RawSQL:
+    """The ids of the documents that are superseded, expired or not yet valid on the day.
+
+    As far as `viewer` may know it. One query.
+    """
+    valid = Q(valid_from=None) | Q(valid_from__lte=day)
+    rows = Document.objects.visible_to(viewer).filter(valid, current__isnull=False)
+    newer = list(rows.filter(supersedes__isnull=False).order_by().values_list("pk", flat=True))
+    return RawSQL(_NOT_CURRENT, (newer, day, day))  # noqa: S611  # ours
 
 
 def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
     """The currency of those of these documents that are not current, by id.
 
-    A successor is named if the viewer may read it. One query; two if a document is superseded;
-    none for no documents.
+    For who may read none of its successors a document is not superseded. One query; two if a
+    document has successors; none for no documents.
     """
     today, ids = timezone.localdate(), list(documents)
     if not ids:
@@ -99,11 +101,12 @@ def currencies(documents: Iterable[int], viewer: Viewer) -> dict[int, Currency]:
         readable = Document.objects.visible_to(viewer).filter(pk__in=successors).order_by()
         by_id = {row[0]: row for row in readable.values_list("pk", "public_id", "title")}
     by_document: dict[int, Currency] = {}
-    for pk, valid_from, valid_until, chain, older in rows:
+    for pk, valid_from, valid_until, successor_ids, older in rows:
+        chain = [each for each in successor_ids if each in by_id]
         state, day = state_on(today, valid_from, valid_until, superseded=bool(chain))
         if state is CurrencyState.CURRENT:
             continue
-        newest = next((by_id[each] for each in reversed(chain) if each in by_id), (0, "", ""))
+        newest = by_id[chain[-1]] if chain else (0, "", "")
         behind = older if state is CurrencyState.NOT_YET_VALID else chain
         by_document[pk] = Currency(state, day, str(newest[1]), newest[2], tuple(behind))
     return by_document

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
 from common import circuit_breaker, metrics
-from common.jobs import MAX_ATTEMPTS, Lease, work_on
+from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
 from ingestion.chunking.options import LAYOUT
@@ -29,6 +29,7 @@ from ingestion.documents import (
     editions,
     extractions,
     hand_edit_transfer,
+    turns,
     versions,
 )
 from ingestion.documents.hand_edit_transfer import identifiers
@@ -69,6 +70,14 @@ def advance(version_id: int) -> bool:
     return bool(work_on(DocumentVersion, version_id, _attempt))
 
 
+def advance_in_turn(version_id: int) -> bool:
+    """Process the version whose turn it is in the queue of this one; True if it was finished."""
+    for pk in turns.in_turn(version_id):
+        if (is_finished := work_on(DocumentVersion, pk, _attempt)) is not None:
+            return is_finished
+    return False
+
+
 def _attempt(lease: Lease[DocumentVersion]) -> bool:
     """Run one attempt; True if the version is ready or failed, False if it waits for a retry."""
     kind, outcome = format_of(lease.row.media_type), "ready"
@@ -78,6 +87,10 @@ def _attempt(lease: Lease[DocumentVersion]) -> bool:
             metrics.count(metrics.DOCUMENT_BYTES, lease.row.size, format=kind)
         except (EmbeddingUnavailable, StorageUnavailable) as error:
             _postpone(lease, error)
+            outcome = "postponed"
+        except turns.TurnOver:
+            lease.postpone(timedelta(0), attempts=0)
+            enqueue(DocumentVersion, lease.row.pk)
             outcome = "postponed"
         except IngestionError as error:
             activation.fail(lease, error)
@@ -94,6 +107,7 @@ def format_of(media_type: str) -> str:
 
 def _run(lease: Lease[DocumentVersion]) -> None:
     version = lease.row
+    turns.begin(version)
     if lease.crashes_repeatedly:
         raise RepeatedCrash(
             gettext(
@@ -105,8 +119,10 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     pending = None
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         pending = _parse_and_chunk(lease)
-    # While the embedding runs; a language model costs money and must not be called in vain.
-    early = extractions.extract_early(version.pk) if pending else {}
+    # While the embedding runs; a language model costs money and must not be called in vain. A
+    # longer document may lose its turn, and these with it.
+    is_short = version.chunk_count <= activation.BATCH
+    early = extractions.extract_early(version.pk) if pending and is_short else {}
     activation.embed(lease, pending)
     while not activation.activate(lease, early):
         activation.embed(lease)  # another space has become active

@@ -135,7 +135,7 @@ def _of_database(request: HttpRequest) -> str:
 
 
 class Brief(logging.Filter):
-    """Shortens what an outage writes into the log, some of it for every request, to single lines.
+    """Shortens what an outage or a scanner writes into the log for every request to single lines.
 
     Dropped are refused requests, and uses of Redis within seconds of its last failure.
     """
@@ -143,6 +143,8 @@ class Brief(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if database_outage.is_on and getattr(record, "status_code", 0) == 503:
             return False
+        if record.name.startswith("django.security."):
+            record.exc_info = None  # a foreign Host, say: where Django noticed it says nothing
         error = record.exc_info[1] if record.exc_info else None
         arguments = record.args if isinstance(record.args, tuple) else ()
         if any(isinstance(each, CircuitOpen) for each in (error, *arguments)):

@@ -36,12 +36,12 @@ class OldSource:
 def old_sources(viewer: Viewer) -> list[OldSource]:
     """The old documents that most recent answers cite, of those that `viewer` may read.
 
-    Neither superseded nor expired ones, nor those that were reviewed since. Two queries.
+    Neither superseded nor expired ones, nor those that were reviewed since. Three queries.
     """
     today = timezone.localdate()
     reviewed = Q(reviewed=None) | Q(reviewed__lt=today - OLD)
     readable = Document.objects.visible_to(viewer).filter(reviewed, current__isnull=False)
-    readable = readable.exclude(pk__in=not_current(today)).order_by()
+    readable = readable.exclude(pk__in=not_current(today, viewer)).order_by()
     cited = AnswerSource.objects.filter(
         cited=True,
         answer__state=State.DONE,

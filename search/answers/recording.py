@@ -283,4 +283,5 @@ def _context(row: Answer) -> Context:
     )
     dated = [each.document_id for each in sources if each.document.may_be_dated]
     context = Context(passages, row.context_tokens, row.context_tokens)
-    return context.with_currency(currencies(dated, None))  # who reads it is not known here
+    # Who reads it is not known here: what its asker may know.
+    return context.with_currency(currencies(dated, row.user) if dated else {})

@@ -53,9 +53,11 @@ def remind() -> int:
                     mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
                     mailed.update(reminded=today)
                     sent += _message(owner, documents).send()
-        except (OSError, smtplib.SMTPException) as error:
+        except OSError as error:
             # The transaction is undone with it: the next look tries again.
             logger.warning("A reminder of reviews was not sent: %s", error)
+            if not isinstance(error, smtplib.SMTPRecipientsRefused):
+                break  # as of news
     return sent
 
 

@@ -78,9 +78,11 @@ def mail(*, now: datetime | None = None) -> int:
                 rows = ReaderSettings.objects.select_for_update(skip_locked=True)
                 if (reader := rows.filter(due, user=user_id).first()) is not None:
                     sent += _mail(reader, now)
-        except (OSError, smtplib.SMTPException) as error:
+        except OSError as error:
             # The transaction is undone with it: the next look tries again.
             logger.warning("A digest of saved searches was not sent: %s", error)
+            if not isinstance(error, smtplib.SMTPRecipientsRefused):
+                break  # a server that hangs would hold this worker for every reader
     return sent
 
 

@@ -109,7 +109,7 @@ class Scope:
         for name, key in filters.facets:
             matching = matching.filter(document__in=facets.with_key(name, key))
         if filters.current:
-            matching = matching.exclude(document_id__in=not_current(timezone.localdate()))
+            matching = matching.exclude(document_id__in=not_current(timezone.localdate(), viewer))
         narrowed = matching is not chunks
         return cls(lambda: matching, collections, narrowed=narrowed, viewer=viewer)
 
@@ -252,7 +252,7 @@ def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
     for name, key in filters.facets:
         documents = documents.filter(pk__in=facets.with_key(name, key))
     if filters.current:
-        documents = documents.exclude(pk__in=not_current(timezone.localdate()))
+        documents = documents.exclude(pk__in=not_current(timezone.localdate(), viewer))
     return fitting_rows(documents, filters, document="", version="current__")
 
 

@@ -219,6 +219,16 @@ class TestRebuilding:
         with pytest.raises(EngineError):
             self.edge.count(second.name)
 
+    def test_collection_that_the_engine_lost_is_given_up(self) -> None:
+        self.edge.drop(self.first.name)
+        second = build()
+        make_document(self.shelf, "# Poise\n\nA weight.", file_name="p.md")
+        assert syncing.sync()
+        assert not PointChange.objects.exists()
+        assert self.state_of(self.first) == STATE.DROPPING
+        assert self.state_of(second) == STATE.ACTIVE
+        assert held(self.edge) == wanted()
+
     def test_golden_queries_keep_a_worse_collection_out(self) -> None:
         document = Document.objects.get()
         GoldenQuery.objects.create(text="what carries the poise", must_be_first=document)

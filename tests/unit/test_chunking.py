@@ -49,6 +49,15 @@ def test_an_empty_document_has_no_chunks() -> None:
     assert cut(Block(BlockKind.PARAGRAPH, ""), Block(BlockKind.CODE, " \n ")) == []
 
 
+def test_passage_without_letter_or_digit_is_left_out() -> None:
+    brackets = Block(BlockKind.PARAGRAPH, "[ " * 500)
+    chunks = cut(prose(40), brackets, heading("Doors"), prose(40, "door"))
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert all(re.search(r"\w", chunk.text) for chunk in chunks)
+    assert {"Word", "Doors"} <= {chunk.text.split()[0] for chunk in chunks}
+    assert cut(brackets) == []
+
+
 def test_a_heading_goes_with_what_follows_and_is_in_text_and_path() -> None:
     (chunk,) = cut(heading("Guide", 1), heading("Install"), prose(20))
     assert chunk.text.startswith("Guide\n\nInstall\n\nWord word")

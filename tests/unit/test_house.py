@@ -29,6 +29,7 @@ LAST_RELEASE = 66_210
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 150,  # the record that was asked for, at every door
     "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
+    "0031-background-work": 75,  # turns of people in the queue of uploads
     "0033-layout-of-the-code": 300,  # parts by entry points, also of other projects
     "0075-installation": 90,  # a wheel that serves a site, and its command
     "0104-checking-answers": 170,  # facts of another row or thing; citations and ends of drafts

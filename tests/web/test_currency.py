@@ -182,12 +182,12 @@ def test_successor_counts_only_while_it_is_valid(
     newest = make_document(handbook, "# Travel law\n\nNobody travels any more, alas.\n")
     declare(new, acting_user=None, supersedes=[old], valid_from=TODAY + DAY)
     assert state() is CurrencyState.CURRENT
-    assert list(Document.objects.exclude(pk__in=not_current(TODAY))) == [newest, old]
+    assert list(Document.objects.exclude(pk__in=not_current(TODAY, None))) == [newest, old]
     assert currency.currencies([new.pk], None)[new.pk].behind == (old.pk,)
     declare(newest, acting_user=None, supersedes=[new])
     assert state() is CurrencyState.SUPERSEDED
     assert currency.currency_of(old, None).successor == str(newest.public_id)
-    assert list(Document.objects.exclude(pk__in=not_current(TODAY))) == [newest]
+    assert list(Document.objects.exclude(pk__in=not_current(TODAY, None))) == [newest]
     services.delete([newest], acting_user=None)
     assert state() is CurrencyState.CURRENT
     services.purge([newest], acting_user=None)
@@ -243,29 +243,69 @@ def test_circles_and_second_successors_are_refused(
     assert old.superseded_by_id is None
 
 
-def test_hidden_successor_is_not_named(
+def test_document_is_superseded_for_those_who_may_read_the_newer_one(
     client: Client, api: APIClient, edit: APIClient, old: Document
 ) -> None:
+    """Others would learn that there is one: for them nothing changes."""
     cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
     hidden = make_document(cabin, "# Piratenschatz\n\nThe fulcrum of the allowance is gold.\n")
+    insider = User.objects.create_user("ann")
+    insider.groups.add(*cabin.groups.all())
     assert edit.patch(
         f"{API}{old.public_id}/", {"supersedes": [str(hidden.public_id)]}, format="json"
     ).status_code == 400  # fmt: skip
+    caller = Caller(None, "https://kb.example.org/")
+    search = f"{SEARCH}?q=fulcrum&explain=1"
+    pages = ("/?q=fulcrum", search, old.get_absolute_url(), f"{API}{old.public_id}/")
+
+    def known() -> list[Any]:
+        current = [titles(api, current=each) for each in ("true", "false")]
+        state = currency.currency_of(old, None).state
+        return [current, state, answering.answer(ask()).notes, listed(), fetched()]
+
+    def listed() -> list[str]:
+        return [each.title for each in agents_search("fulcrum", caller).results]
+
+    def fetched() -> bool:
+        return "not_current" in fetch(str(old.public_id), caller).metadata
+
+    before = known()
     declare(hidden, acting_user=None, supersedes=[old])
-    addresses = ("/?q=fulcrum", f"{SEARCH}?q=fulcrum&explain=1", old.get_absolute_url(), API)
-    for address in (*addresses, f"{API}{old.public_id}/"):
+    old.refresh_from_db()
+    assert known() == before
+    for address in (*pages, API):
         text = client.get(address).content.decode()
-        assert SAID in text or address == API
+        assert SAID not in text
+        assert '"superseded"' not in text
         assert "Piratenschatz" not in text
         assert str(hidden.public_id) not in text
-    answer = answering.answer(ask())
-    assert any(SAID in note for note in answer.notes)
-    assert "Piratenschatz" not in repr(answer)
-    caller = Caller(None, "https://kb.example.org/")
-    assert fetch(str(old.public_id), caller).metadata["not_current"] == SAID
+    client.force_login(insider)
+    assert all(SAID in client.get(address).content.decode() for address in pages)
+    assert currency.currency_of(old, insider).successor == str(hidden.public_id)
     readable = writing.exported_documents(old.collection).open_to(None)
     archive = ZipFile(io.BytesIO(b"".join(writing.export(old.collection, readable))))
     assert str(hidden.public_id) not in archive.read("documents.jsonl").decode()
+
+
+def test_stored_answer_says_of_its_sources_what_its_asker_may_know(
+    api: APIClient, old: Document
+) -> None:
+    cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
+    hidden = make_document(cabin, "# Piratenschatz\n\nNo word of that.\n")
+    insider, other = (User.objects.create_user(name) for name in ("ann", "bob"))
+    insider.groups.add(*cabin.groups.all())
+    stored = {}
+    for user in (insider, other):
+        api.force_authenticate(user)
+        stored[user] = api.post("/api/v1/answers/", {"q": "What is the allowance?"}).json()["id"]
+    declare(hidden, acting_user=None, supersedes=[old])
+    states = {}
+    for user, answer in stored.items():
+        api.force_authenticate(user)
+        sources = api.get(f"/api/v1/answers/{answer}/").json()["sources"]
+        (source,) = (each for each in sources if each["title"] == old.title)
+        states[user.username] = source["currency"]["state"]
+    assert states == {"ann": "superseded", "bob": "current"}
 
 
 def test_site_without_superseded_documents_makes_no_extra_query(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import socket
 import socketserver
 import subprocess
 import threading
@@ -99,6 +100,20 @@ def test_a_folder_of_a_git_repository_is_mirrored(
     assert Document.objects.get(source__endswith="docs/boat.md").public_id == before
 
 
+@needs("git")
+def test_names_of_files_that_are_not_utf_8_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    for name in (b"\xfe.md", b"\xff.md"):
+        (tmp_path / os.fsdecode(name)).write_text(repr(name))
+    subprocess.run(["git", "-C", str(tmp_path), "add", "."], check=True)
+    tree = subprocess.check_output(["git", "-C", str(tmp_path), "write-tree"], text=True).strip()
+    blobs = import_module("sync_git").blobs(str(tmp_path), tree, ".", ())
+    assert set(blobs) == {r"\xfe.md", r"\xff.md"}
+
+
 class Mailbox(socketserver.StreamRequestHandler):
     """A mailbox as far as the example asks: RFC 9051 for one folder, read only."""
 
@@ -163,6 +178,15 @@ def test_a_folder_of_a_mailbox_is_mirrored(
         assert capsys.readouterr().out == "1 unchanged, 2 deleted\n"
         assert list(files()) == ["Announcements/7/5"]
         server.shutdown()
+
+
+def test_mail_server_that_says_nothing_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(import_module("sync_imap"), "SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = ("127.0.0.1", "--port", str(silent.getsockname()[1]), "--plain", "--user", "ada")
+        with pytest.raises(TimeoutError):
+            run("sync_imap", "http://unused", *address)
 
 
 def test_example_retrievers_search(site: str) -> None:

@@ -162,13 +162,13 @@ def test_request_ids_reach_the_worker_and_parser_logs(
         message.ack()
         queue.close()
     seen: list[dict[str, str]] = []
-    real = processing_steps.advance
+    real = processing_steps.advance_in_turn
 
     def advance(version_id: int) -> bool:
         seen.append(dict(log_ids.current()))
         return real(version_id)
 
-    monkeypatch.setattr(processing_steps, "advance", advance)
+    monkeypatch.setattr(processing_steps, "advance_in_turn", advance)
     advance_version.push_request(**message.headers)
     try:
         instrumentation.begin_task(task_id=message.headers["id"], task=advance_version)

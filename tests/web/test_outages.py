@@ -29,6 +29,7 @@ from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
 from kbsite.embedded import EmbeddedServers
+from kbsite.operations.logs import LineFormatter
 from kbsite.operations.probes import database, machine, services
 from kbsite.serving import outage
 from kbsite.serving.dispatch import Site
@@ -190,6 +191,18 @@ def test_an_outage_is_one_line_in_the_log() -> None:
     other = record("broken", error=KeyError())
     assert brief.filter(other)
     assert other.exc_info
+
+
+@pytest.mark.django_db
+def test_request_for_a_foreign_host_is_one_line_in_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    (record,) = (each for each in caplog.records if each.name.startswith("django.security."))
+    record.exc_info = (ValueError, ValueError(), None)
+    assert outage.Brief().filter(record)
+    assert "evil.example" in LineFormatter().format(record)
+    assert "\n" not in LineFormatter().format(record)
 
 
 # --- What a load balancer or a monitor asks ------------------------------------------------------

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from smtplib import SMTPRecipientsRefused
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree as Xml
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
@@ -24,7 +27,7 @@ from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
 from search.pages.search_form import SearchForm
-from search.readers import favourites, history, search_news
+from search.readers import favourites, history, reviews, search_news
 from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
@@ -206,6 +209,24 @@ class TestNews:
         assert message.subject == "[Steelyard] 1 new document for your saved searches"
         assert "Pump maintenance (Handbook)" in message.body
         assert "Cave regions" not in message.body
+
+    @pytest.mark.parametrize(
+        ("error", "tries"), [(TimeoutError(), 1), (SMTPRecipientsRefused({}), 2)]
+    )
+    def test_mail_server_that_fails_is_tried_once_and_a_refused_address_stops_nobody(
+        self, saved: SavedSearch, pumps: Document, error: Exception, tries: int
+    ) -> None:
+        other = User.objects.create_user("other", email="other@example.org")
+        other.groups.set(saved.user.groups.all())
+        values = {"user": other, "name": "Pumps", "question": saved.question, "mails": True}
+        SavedSearch.objects.create(**values, checked_at=saved.checked_at, created=saved.created)
+        first, second = Document.objects.visible_to(other).order_by("-pk")[:2]
+        for owner, owned in ((saved.user, first), (other, second)):
+            Document.objects.filter(pk=owned.pk).update(owner=owner, review_by=timezone.localdate())
+        with patch.object(EmailMessage, "send", side_effect=error) as sent:
+            assert [search_news.look(), reviews.remind()] == [0, 0]
+        assert sent.call_count == 2 * tries
+        assert [search_news.look(), reviews.remind()] == [2, 2]
 
     def test_many_searches_make_one_mail(
         self, own: Client, saved: SavedSearch, pumps: Document

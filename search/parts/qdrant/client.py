@@ -73,6 +73,11 @@ class ClientEngine:
             for key in ("collection", "version"):
                 self._client.create_payload_index(name, key, models.PayloadSchemaType.INTEGER)
 
+    def exists(self, name: str) -> bool:
+        """Whether the engine has the collection."""
+        with _named_errors():
+            return self._client.collection_exists(name)
+
     def drop(self, name: str) -> None:
         """Remove a collection, if it exists."""
         with _named_errors():

@@ -42,7 +42,8 @@ class NotReady(UserError):
 def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
     """Create the next collection, with vectors of all spaces in use. Raises EngineError.
 
-    A worker fills it. Another one that is being built is replaced. See `ClientEngine.create`.
+    A worker fills it. Another one that is being built is replaced, and one that the engine has lost
+    is given up, or nothing could be written any more. See `ClientEngine.create`.
     """
     written = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).order_by("pk")
     sizes = {space_name(space.pk): space.dimensions for space in written}
@@ -55,6 +56,9 @@ def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
         while PointCollection.objects.filter(name=name).exists():
             name += "_"
         engine().create(name, sizes, shards=shards, replicas=replicas)
+        for each in PointCollection.objects.filter(state__in=PointCollection.WRITTEN):
+            if not engine().exists(each.name):
+                _drop(each)
         row = PointCollection.objects.create(name=name, spaces=[space.pk for space in written])
         enqueue(PointCollection, row.pk)
     return row

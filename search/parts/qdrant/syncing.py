@@ -155,7 +155,10 @@ def points_probe() -> Iterator[Finding]:
     try:
         number = engine().count(row.name)
     except EngineError as error:
-        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
+        advice = (
+            "Start it, or correct QDRANT_URL; if it lost its data, run: manage.py qdrant rebuild, "
+            "and then: manage.py qdrant switch. Until then searches find by keywords alone."
+        )
         yield wrong(str(error), advice)
         return
     changes, seconds = lag()
