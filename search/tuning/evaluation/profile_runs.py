@@ -51,6 +51,7 @@ def response_to(
     choices: Choices,
     *,
     page_size: int = DEFAULT_PAGE_SIZE,
+    group: bool = True,
     configured: Configuration | None = None,
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
@@ -60,6 +61,7 @@ def response_to(
             viewer=evaluator(),
             filters=Filters(collections=tuple(collections)),
             choices=choices,
+            group=group,
             page_size=page_size,
             purpose=Purpose.MEASUREMENT,
             configuration=configured,
