@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -48,15 +49,16 @@ Annual leave is requested four weeks ahead, in writing, from the head of the dep
 # Illness
 Whoever is ill telephones before nine and brings a doctor's note on the third day.""",
 }
-# A hundred words each: a passage each, or all of them in one.
+# Forty words each: a passage each in chunks of 64 tokens, or all of them in one.
 DAYS = {
     "Monday": "the flag was torn by the gale and a new one was ordered from the town",
     "Tuesday": "the stove smoked until somebody took a nest of jackdaws out of the pipe",
     "Wednesday": "the fence along the cliff lost two posts, which lie on the beach below",
     "Thursday": "the gauge showed four metres at noon and the cellar stayed dry this time",
 }
-LOG = "".join(
-    f"# {day}\nThe keeper wrote: {text}. " + f"{text}. " * 6 for day, text in DAYS.items()
+LOG = "# Log\n" + "".join(
+    f"### {day}\n\nThe keeper wrote: {text}. " + f"{text}. " * 2 + "\n\n"
+    for day, text in DAYS.items()
 )
 OTHERS = {
     "choir": """# Rehearsals
@@ -104,7 +106,7 @@ def gate(
 
 def fill() -> None:
     for shelf, texts in (("Village", DOCUMENTS | {"log": LOG}), ("Clubs", OTHERS)):
-        collection = make_collection(shelf)
+        collection = make_collection(shelf, chunk_tokens=64, overlap_tokens=0)
         for name, text in texts.items():
             make_document(collection, text, file_name=f"{name}.md")
 
@@ -119,6 +121,14 @@ def refusal(*arguments: object) -> CommandError:
     with pytest.raises(CommandError) as error:
         run(*arguments)
     return error.value
+
+
+def run_refused(*arguments: object) -> str:
+    """What a refused run prints."""
+    out = StringIO()
+    with pytest.raises(CommandError):
+        call_command("evaluate", *map(str, arguments), stdout=out)
+    return out.getvalue()
 
 
 def document(name: str) -> Document:
@@ -175,7 +185,7 @@ NEUTRAL: dict[str, Change] = {
     "nothing": lambda _: None,
     "weights a little": lambda _: publish({"vector": 0.66, "keyword": 0.29, "title": 0.05}),
     "more candidates": lambda _: publish(depth=120),
-    "chunk size a little": lambda _: processed("log", chunk_tokens=240),
+    "chunk size a little": lambda _: processed("log", chunk_tokens=72),
     "read again": lambda _: processed("mine"),
     "another document": lambda _: make_document(
         make_collection("Garden"), "# Roses\nCut them in March above an outer bud."
@@ -211,3 +221,53 @@ def test_planted_change_is_refused_with_the_questions_lost(
 def test_neutral_change_passes(change: Change, gate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(monkeypatch)
     assert "REFUSED" not in run("--gate", gate, "--against", gate.with_name("before.json"))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("clean_cache")
+class TestReports:
+    def test_reports_name_what_was_lost_and_every_question(
+        self, gate: Path, tmp_path: Path
+    ) -> None:
+        data, junit = tmp_path / "report.json", tmp_path / "report.xml"
+        services.delete([document("tides")], acting_user=None)
+        refusal("--gate", gate, "--json", data, "--junit", junit)
+        said = json.loads(data.read_text())
+        lost = ["when is the sea at its highest", "warning of a flood"]
+        assert (said["passed"], sorted(said["lost"])) == (False, sorted(lost))
+        assert said["values"][lost[0]]["nDCG@10"] == 0
+        assert said["values"]["D40"]["nDCG@10"] == 1
+        suite = ElementTree.fromstring(junit.read_bytes())
+        cases = {case.get("name"): case for case in suite}
+        assert {question["question"] for question in GATE["questions"]} <= cases.keys()
+        failing = {name for name, case in cases.items() if case.find("failure") is not None}
+        assert failing == {*lost, "condition 3"}
+        assert suite.get("failures") == "3"
+
+    def test_a_profile_is_held_against_an_earlier_run_of_another(self, gate: Path) -> None:
+        before = gate.with_name("before.json")
+        error = refusal("--gate", gate, "--against", before, "--profile", "keyword-only")
+        assert "Questions lost" in str(error)
+
+    def test_latency_is_a_condition(self, gate: Path, tmp_path: Path) -> None:
+        path = tmp_path / "fast.yml"
+        path.write_text(json.dumps({"p95_ms": 0.001, "questions": GATE["questions"][:2]}))
+        assert "0.001 ms is the most" in run_refused("--gate", path)
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--profile", "nobody"], "nobody"),
+            (["--profile", "rrf", "default"], "one profile"),
+            (["--limit", "3"], "leave --collection, --limit"),
+            (["--against", "/nowhere.json"], "is no report of a gate"),
+        ],
+    )
+    def test_what_cannot_be_measured_is_no_refusal(
+        self, gate: Path, arguments: list[str], said: str
+    ) -> None:
+        error = refusal("--gate", gate, *arguments)
+        assert (error.returncode, said in str(error)) == (2, True)
+
+    def test_options_of_the_gate_need_it(self) -> None:
+        assert "need --gate" in str(refusal("--junit", "report.xml"))
