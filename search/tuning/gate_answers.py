@@ -12,12 +12,11 @@ from typing import Any, Self
 
 import httpx2
 
-from search.domain import Signal, Stage
 from search.engine.embed import warm_up
 from search.pipeline import Choices
 from search.presentation.results import Result
 from search.tuning.evaluation.judged_collections import EvaluationError
-from search.tuning.evaluation.profile_runs import NO_MODEL, NO_RERANKER, problem_of, response_to
+from search.tuning.evaluation.profile_runs import problem_in, problem_of, response_to
 from search.tuning.gate_file import GateFile, GateQuestion
 
 PAGE_SIZE = 10
@@ -126,10 +125,8 @@ def ask_site(file: GateFile, profile: str, url: str, token: str) -> Iterator[Ask
             body |= {"collection": list(file.collections)} if file.collections else {}
             body |= {"profile": profile} if profile else {}
             data, milliseconds = _posted(client, body | {"group": not question.by_section})
-            problems = {Signal.VECTOR.value: NO_MODEL, Stage.RERANKER.value: NO_RERANKER}
-            for part in data["degraded"]:
-                if part in problems:
-                    raise EvaluationError(f"{url}: {problems[part]}")
+            if problem := problem_in(data["degraded"]):
+                raise EvaluationError(f"{url}: {problem}")
             passages = tuple(map(_passage, data["results"]))
             return SiteAnswer(passages, not data["low_confidence"], milliseconds)
 

@@ -140,17 +140,15 @@ def _compared(file: GateFile, answers: Answers, before: Answers | None) -> list[
     if before is not None and file.compares_latency:
         p95, p95_before = _p95(answers, asked), _p95(before, asked)
         measured = replace(measured, p95=p95, p95_before=p95_before)
+    if before is None:  # without its first finding: that there is nothing to compare with
+        return list(gate.decide(file.rules, measured).findings[1:])
     findings = list(gate.decide(file.rules, measured).findings) if values else []
-    if before is None:
-        findings = findings[1:]  # that there is nothing to compare with
-    for measure in (MARKED, UNMARKED) if was else ():
+    for measure in (MARKED, UNMARKED):
         values, earlier = of(measure)
-        if values:
-            rules = replace(file.rules, measure=measure)
-            findings += gate.decide(rules, Measured(values, earlier, names=names)).findings
-    new = [each.text for each in file.questions if each not in asked]
-    if new:
-        findings.append(Finding(f"{len(new)} questions are not in the earlier report."))
+        rules, marks = replace(file.rules, measure=measure), Measured(values, earlier, names=names)
+        findings += gate.decide(rules, marks).findings if values else ()
+    if new := len(file.questions) - len(asked):
+        findings.append(Finding(f"{new} questions are not in the earlier report."))
     return findings
 
 

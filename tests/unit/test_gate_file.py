@@ -65,7 +65,7 @@ def test_a_folder_in_beir_layout_is_a_gate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not a mapping of YAML"),
+        ("", "is empty. It begins as"),
         ("questions: [", "cannot be read as YAML"),
         ("question: x", "unknown key 'question'. Did you mean questions?"),
         ("p95_ms: 3", "has no list of questions"),

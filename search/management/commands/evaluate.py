@@ -79,25 +79,7 @@ class Command(PlainCommand):
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
         )
-        parser.add_argument(
-            "--gate",
-            type=Path,
-            metavar="FILE",
-            help="Golden queries and conditions (YAML, or a folder in BEIR's layout).",
-        )
-        parser.add_argument(
-            "--against",
-            type=Path,
-            metavar="REPORT",
-            help="With --gate: also compare with what --json wrote in an earlier run.",
-        )
-        parser.add_argument("--junit", type=Path, metavar="FILE", help="With --gate: write XML.")
-        parser.add_argument(
-            "--site",
-            metavar="URL",
-            help=f"With --gate: ask the site there by its API, with the token in {TOKEN}, and "
-            "neither start nor read a database here.",
-        )
+        _add_gate(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["gate"]:
@@ -185,6 +167,28 @@ class Command(PlainCommand):
                 + (", ..." if len(sections.missing) > 5 else "")
             )
         return sections
+
+
+def _add_gate(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--gate",
+        type=Path,
+        metavar="FILE",
+        help="Golden queries and conditions (YAML, or a folder in BEIR's layout).",
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="REPORT",
+        help="With --gate: also compare with what --json wrote in an earlier run.",
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="With --gate: write XML.")
+    parser.add_argument(
+        "--site",
+        metavar="URL",
+        help=f"With --gate: ask the site there by its API, with the token in {TOKEN}, and "
+        "neither start nor read a database here.",
+    )
 
 
 def _profiles(names: list[str]) -> Iterator[str]:

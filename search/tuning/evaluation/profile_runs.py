@@ -72,10 +72,15 @@ def response_to(
 
 def problem_of(response: SearchResponse) -> str:
     """The reason why the response must not be measured; empty if everything ran."""
+    return problem_in(response.degraded)
+
+
+def problem_in(degraded: Sequence[str]) -> str:
+    """The same of a response's parts that did not run."""
     # A WordNet that is not installed is a lasting state, which readers search with, too.
-    if Signal.VECTOR in response.degraded:
+    if Signal.VECTOR in degraded:
         return str(NO_MODEL)
-    return str(NO_RERANKER) if Stage.RERANKER in response.degraded else ""
+    return str(NO_RERANKER) if Stage.RERANKER in degraded else ""
 
 
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
