@@ -152,9 +152,7 @@ def _beir(folder: Path) -> Iterator[GateQuestion]:
             yield GateQuestion(str(row["text"]))
 
 
-def _question(
-    where: str, text: str, grades: Mapping[object, object], first: str = ""
-) -> GateQuestion:
+def _question(where: str, text: str, grades: Mapping[Any, object], first: str = "") -> GateQuestion:
     for name, grade in grades.items():
         known = grade in (0, 1, 2, 3) and not isinstance(grade, bool)
         _check(known, f"{where}: the grade {grade!r} of {name} is not one of 0, 1, 2, 3.")
