@@ -40,9 +40,9 @@ def write(name: str, folder: Path | None = None) -> Path:
     dataset = _dataset(name)
     target.mkdir(parents=True, exist_ok=True)
     try:
-        _write_rows(target / "corpus.jsonl", map(_passage, dataset.docs_iter()))
+        write_rows(target / "corpus.jsonl", map(_passage, dataset.docs_iter()))
         queries = ({"_id": str(row.query_id), "text": _text(row)} for row in dataset.queries_iter())
-        _write_rows(target / "queries.jsonl", queries)
+        write_rows(target / "queries.jsonl", queries)
         lines = _judgements(dataset.qrels_iter())
     # The errors of requests are OSErrors; of a format whose package is missing, ImportErrors.
     except (OSError, RuntimeError, ImportError) as error:
@@ -76,7 +76,7 @@ def _judgements(rows: Iterable[Any]) -> Iterator[str]:
     return (f"{query}\t{document}\t{grade}\n" for (query, document), grade in grades.items())
 
 
-def _write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
+def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
     with path.open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

@@ -2,8 +2,11 @@
 
     python -m benchmarks.questions --questions [ID ...] [arguments of manage.py evaluate]
 
+    python -m benchmarks.questions --five [arguments of manage.py evaluate]
+
 The collections are measured first, by `manage.py evaluate`; a table is of its first profile. The
-ids are those of queries.jsonl (default: all).
+ids are those of queries.jsonl (default: all). --five prints each profile's precision at 5 over the
+queries with at least five relevant passages: only they can have five right ones.
 """
 
 from __future__ import annotations
@@ -37,12 +40,31 @@ def evaluate(arguments: Sequence[str]) -> None:
 
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--questions", nargs="*", metavar="ID")
+    parser.add_argument("--five", action="store_true")
     options, rest = parser.parse_known_args(arguments)
     command = Command()
     command.run_from_argv(["manage.py", "evaluate", *rest])
     for outcome in command.outcomes if options.questions is not None else ():
         if outcome.profile == outcome.baseline:
             print(by_question(outcome, options.questions), end="\n\n")
+    for outcome in command.outcomes if options.five else ():
+        print(precision_of_five(outcome))
+
+
+def precision_of_five(outcome: MeasuredCollection) -> str:
+    """A sentence: precision at 5 over the queries with at least five relevant passages."""
+    from search.tuning.evaluation.profile_runs import code_version
+
+    wanted = [
+        query
+        for query, grades in outcome.qrels.items()
+        if query in outcome.values and sum(grade > 0 for grade in grades.values()) >= 5
+    ]
+    mean = sum(outcome.values[query]["P@5"] for query in wanted) / max(len(wanted), 1)
+    return (
+        f"{outcome.judged.name}, {outcome.profile.name} v{outcome.profile.version}: P@5 {mean:.3f} "
+        f"on {len(wanted)} questions with five relevant passages or more (commit {code_version()})."
+    )
 
 
 def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:

@@ -4,6 +4,8 @@
     python -m benchmarks.relevance --check
 
 A collection `irds:NAME` is a dataset of ir_datasets, written to var/judged by `benchmarks.irds`.
+Without --collection those of README's table are measured, as far as they are in RELEVANCE_DIR or
+can be fetched (`benchmarks.judged_sources`), and it says where the others are.
 Measures, and with --write replaces the overview in the page and all tables in the results; both
 name the release and the commit that they were measured with. --check measures nothing: it fails if
 either is older than one release and the ranking code has changed since.
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from benchmarks import irds
+from benchmarks import irds, judged_sources
 from benchmarks.temporary_site import ROOT
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ def main() -> None:
     from search.management.commands.evaluate import Command
 
     command = Command()
+    if "--collection" not in sys.argv and (present := judged_sources.folders()):
+        sys.argv += ["--collection", *map(str, present.values())]
     arguments = [
         str(irds.write(each.removeprefix(irds.PREFIX))) if each.startswith(irds.PREFIX) else each
         for each in sys.argv[1:]

@@ -23,6 +23,7 @@ WITHOUT_SERVERS = {
 WITHOUT_SERVERS |= {"demo"}
 USAGE = f"""\
 steelyard demo [--once]        the whole site with documents in it, at http://127.0.0.1:8000
+steelyard gate FILE            ask a site the golden queries of a file; 1 if it ranks worse
 steelyard stop                 stop the demo and the embedded servers; the data stays
 steelyard manage COMMAND       any command of Steelyard or Django; `manage help` lists them
 
@@ -38,6 +39,8 @@ def main() -> None:
             manage(["steelyard", "demo", *rest])
         case ["manage", *rest]:
             manage(["steelyard manage", *rest])
+        case ["gate", *rest]:
+            manage(["steelyard", "evaluate", "--gate", *rest])
         case ["stop"]:
             from kbsite.demo.stop import main as stop
 
@@ -78,7 +81,8 @@ def _execute(arguments: list[str]) -> None:
     from django.core.management import execute_from_command_line
 
     command = arguments[1] if len(arguments) > 1 else "help"
-    if command not in WITHOUT_SERVERS and "--help" not in arguments:
+    elsewhere = any(each.partition("=")[0] == "--site" for each in arguments)
+    if command not in WITHOUT_SERVERS and "--help" not in arguments and not elsewhere:
         from kbsite.embedded import ensure_servers
 
         ensure_servers()

@@ -10,6 +10,8 @@ The rules, in the order of their findings:
    with `first_required`, or without an active profile, this applies to every such query.
 3. Latency. The 95th percentile may rise by the share `latency_margin`, and by `latency_floor_ms`
    in any case. With fewer than `min_queries` queries it is not checked.
+
+A file of golden queries (`gate_file`) may also have floors: `of_floor`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gettext import NullTranslations
 from typing import Protocol
 
 from search.tuning.evaluation.measures import Interval, Values, difference, means
+from search.tuning.evaluation.measures import interval as interval_of
 
 # Smaller changes of a query's measure are ties among equally good documents.
 MOVED = 0.005
@@ -37,6 +40,14 @@ class Rules:
     latency_margin: float = 0.3
     latency_floor_ms: float = 50
     first_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The least mean of a measure, and the least lower end of its 95% interval, 0 to 1."""
+
+    mean: float = 0.0
+    low: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +79,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of the gate: a sentence, and whether it prevents publishing."""
+    """A finding of the gate: a sentence, and whether it refuses; then the `queries` at fault."""
 
     text: str
     refuses: bool = False
+    queries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +168,31 @@ def _of_measure(rules: Rules, measured: Measured, words: Words) -> list[Finding]
             "queries would help."
         )
     sentences = [change, beyond % {"margin": rules.margin, "queries": queries}]
-    if lost := losers(name, measured.values, measured.before):
+    lost = losers(name, measured.values, measured.before)
+    if lost:
         worst = words.gettext("Largest losses: %(queries)s.")
         sentences.append(worst % {"queries": _names(lost, measured.names, words)})
-    return [Finding(" ".join(sentences), refuses)]
+    return [Finding(" ".join(sentences), refuses, tuple(lost) if refuses else ())]
+
+
+def of_floor(name: str, floor: Floor, values: Mapping[str, float]) -> Finding:
+    """The finding on a measure that has a floor; `values` are by query. Refuses without any."""
+    if not values:
+        return Finding(f"No question has the measure {name}, for which there is a floor.", True)
+    interval = interval_of(list(values.values()))
+    refuses = interval.mean < floor.mean - 1e-9 or interval.low < floor.low - 1e-9
+    wanted = f"at least {floor.mean:g}" + (f", and {floor.low:g} for its low end" * (floor.low > 0))
+    text = (
+        f"{name} is {interval.mean:.3f} (95% interval {interval.low:.3f} to {interval.high:.3f}) "
+        f"on {_queries(len(values), UNTRANSLATED)}; it must be {wanted}."
+    )
+    if not refuses:
+        return Finding(text)
+    lowest = sorted(
+        (query for query, value in values.items() if value < max(floor.mean, floor.low)),
+        key=lambda query: values[query],
+    )
+    return Finding(f"{text} Lowest: {_names(lowest, {}, UNTRANSLATED)}.", True, tuple(lowest))
 
 
 def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
@@ -178,7 +211,7 @@ def _of_firsts(rules: Rules, measured: Measured, words: Words) -> list[Finding]:
             "count": _queries(len(binding), words),
             "queries": _names(binding, measured.names, words),
         }
-        findings.append(Finding(text, refuses=True))
+        findings.append(Finding(text, True, tuple(binding)))
     if others:
         text = words.gettext("The must-be-first document is still not first for: %(queries)s.")
         text %= {"queries": _names(others, measured.names, words)}

@@ -319,6 +319,23 @@ class TestMind:
         assert response.classification.query_class == QueryClass(query_class)
         assert response.results[0].title == first
 
+    @pytest.mark.parametrize("profile", ["mind", "default"])
+    @pytest.mark.parametrize(
+        ("text", "after"),
+        [
+            pytest.param("What is VectorStore interface", 0.63, id="easy"),
+            pytest.param("How does hybrid search work", 0.78, id="medium"),
+        ],
+    )
+    def test_s4_02_confidence_is_above_the_records_and_no_fused_score(
+        self, profile: str, text: str, after: float
+    ) -> None:
+        response = ask("code", text, profile)
+        assert response.confidence is not None
+        assert response.confidence > after
+        if profile == "mind":  # F4-05: its ranks can give no more
+            assert response.hits[0].score == pytest.approx(1.2 / 61)
+
     def test_candidates_of_both_signals_come_first(self) -> None:
         hits = ask("code", "storing vectors by keywords", "mind").hits
         both = [

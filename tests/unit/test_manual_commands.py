@@ -19,10 +19,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandError
 from django.urls import resolve
 
+from search.tuning.gate_file import read_gate
 from tests.unit.test_env_example import EXAMPLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -246,9 +248,20 @@ def test_python_compiles_and_its_imports_exist_and_json_and_toml_are_read() -> N
         tomllib.loads(text)
 
 
+def test_yaml_is_read_and_gate_files_are_valid(tmp_path: Path) -> None:
+    gates = 0
+    for page, text in blocks("yaml"):
+        assert isinstance(yaml.safe_load(text), dict), page
+        if "questions:" in text:
+            (tmp_path / "gate.yml").write_text(text)
+            assert read_gate(tmp_path / "gate.yml").questions
+            gates += 1
+    assert gates
+
+
 def test_code_blocks_have_known_languages() -> None:
     kinds = {kind for text in PAGES.values() for _, kind, _ in FENCE.findall(text)}
-    assert kinds == {"", "sh", "bash", "ini", "python", "json", "js", "text", "toml"}
+    assert kinds == {"", "sh", "bash", "ini", "python", "json", "js", "text", "toml", "yaml"}
 
 
 # --- Names in sentences --------------------------------------------------------------------------

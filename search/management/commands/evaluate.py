@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from common import UserError
 from ingestion.management import PlainCommand
 from search.engine import configuration
 from search.management import load, positive, progress, relevance_folder
@@ -25,8 +27,14 @@ from search.tuning.evaluation.judged_collections import (
 from search.tuning.evaluation.judged_sections import SectionCollection, resolve, shipped
 from search.tuning.evaluation.measures import LEADING, NAMES
 from search.tuning.evaluation.profile_runs import MeasuredCollection, evaluate, record
+from search.tuning.gate_answers import all_of, ask_here, ask_site, of_report
+from search.tuning.gate_file import read_gate
+from search.tuning.gate_report import GateReport, report
 
 ALL = "all"
+TOKEN = "STEELYARD_TOKEN"  # noqa: S105  the name of a variable
+# As for a wrong argument: it is not the site's ranking that failed.
+UNUSABLE = 2
 SHIPPED = "demo"
 ELSEWHERE = (
     "Others are read in BEIR's layout (corpus.jsonl, queries.jsonl, qrels.tsv), from RELEVANCE_DIR "
@@ -38,7 +46,8 @@ ELSEWHERE = (
 class Command(PlainCommand):
     help = (
         "Measure profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
-        "corpus is loaded once, like any upload, and stays hidden from readers."
+        "corpus is loaded once, like any upload, and stays hidden from readers. With --gate: ask "
+        "the site's own documents, and exit with 1 if a condition of the file is not met."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -70,8 +79,14 @@ class Command(PlainCommand):
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
         )
+        _add_gate(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["gate"]:
+            self.gate(options)
+            return
+        if any(options[name] for name in ("against", "junit", "site")):
+            raise CommandError("--against, --junit and --site need --gate.", returncode=UNUSABLE)
         self.outcomes: list[MeasuredCollection] = []
         # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
@@ -88,6 +103,44 @@ class Command(PlainCommand):
         if options["json"]:
             text = json.dumps(as_json(self.outcomes), indent=1)
             options["json"].write_text(text + "\n", encoding="utf-8")
+
+    def gate(self, options: dict[str, Any]) -> None:
+        """Print the findings and write the reports; exit with 1 for a refusal, else with 2."""
+        try:
+            outcome = self.gate_report(options)
+        except UserError as error:
+            raise CommandError(str(error), returncode=UNUSABLE) from error
+        for finding in outcome.decision.findings:
+            self.stdout.write(f"{'REFUSED' if finding.refuses else 'ok'}: {finding.text}")
+        data = json.dumps(outcome.as_data(), indent=1, ensure_ascii=False) + "\n"
+        for path, content in (
+            (options["json"], data.encode()), (options["junit"], outcome.as_junit())
+        ):  # fmt: skip
+            if path:
+                path.write_bytes(content)
+        if not outcome.decision.passed:
+            lost = ", ".join(f"“{text}”" for text in outcome.lost) or "none"
+            raise CommandError(f"The gate refuses. Questions lost: {lost}.", returncode=1)
+        self.stdout.write(f"The gate passes, on {len(outcome.answers)} questions.")
+
+    def gate_report(self, options: dict[str, Any]) -> GateReport:
+        """The report on this site, or on that of --site. Raises UserError."""
+        profile, *more = options["profile"] or [""]
+        if more or options["collection"] or options["limit"] or profile == ALL:
+            raise UserError(
+                "--gate measures one profile on the collections of its file, with all its "
+                "questions: leave --collection, --limit and further profiles out."
+            )
+        file = read_gate(options["gate"])
+        before = of_report(options["against"]) if options["against"] else None
+        with ExitStack() as stack:
+            if options["site"]:
+                token = os.environ.get(TOKEN, "")
+                ask = stack.enter_context(ask_site(file, profile, options["site"], token))
+            else:
+                ask = ask_here(file, profile)
+            update = stack.enter_context(progress(file.name))
+            return report(file, all_of(file.questions, ask, update), before)
 
     def collections(self, names: list[str] | None) -> list[JudgedCollection]:
         """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
@@ -114,6 +167,28 @@ class Command(PlainCommand):
                 + (", ..." if len(sections.missing) > 5 else "")
             )
         return sections
+
+
+def _add_gate(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--gate",
+        type=Path,
+        metavar="FILE",
+        help="Golden queries and conditions (YAML, or a folder in BEIR's layout).",
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="REPORT",
+        help="With --gate: also compare with what --json wrote in an earlier run.",
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="With --gate: write XML.")
+    parser.add_argument(
+        "--site",
+        metavar="URL",
+        help=f"With --gate: ask the site there by its API, with the token in {TOKEN}, and "
+        "neither start nor read a database here.",
+    )
 
 
 def _profiles(names: list[str]) -> Iterator[str]:

@@ -51,6 +51,7 @@ def response_to(
     choices: Choices,
     *,
     page_size: int = DEFAULT_PAGE_SIZE,
+    group: bool = True,
     configured: Configuration | None = None,
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
@@ -60,6 +61,7 @@ def response_to(
             viewer=evaluator(),
             filters=Filters(collections=tuple(collections)),
             choices=choices,
+            group=group,
             page_size=page_size,
             purpose=Purpose.MEASUREMENT,
             configuration=configured,
@@ -70,10 +72,15 @@ def response_to(
 
 def problem_of(response: SearchResponse) -> str:
     """The reason why the response must not be measured; empty if everything ran."""
+    return problem_in(response.degraded)
+
+
+def problem_in(degraded: Sequence[str]) -> str:
+    """The same of a response's parts that did not run."""
     # A WordNet that is not installed is a lasting state, which readers search with, too.
-    if Signal.VECTOR in response.degraded:
+    if Signal.VECTOR in degraded:
         return str(NO_MODEL)
-    return str(NO_RERANKER) if Stage.RERANKER in response.degraded else ""
+    return str(NO_RERANKER) if Stage.RERANKER in degraded else ""
 
 
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
