@@ -41,7 +41,7 @@ ALLOWED: dict[str, int] = {
     "0126-text-of-office-files": 1_700,  # headers, comments, symbols, tables of sheets, slides
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
-    "0131-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
+    "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
     "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
     "0131-menu-of-the-admin": 142,  # 16 entries, tabs, a search for pages; words of the audit
