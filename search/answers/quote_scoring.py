@@ -32,12 +32,11 @@ MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # Celery's manual.
 DEFINES = 6.0
 
-# Only so many sentences are embedded, of which the first characters: 12 to all made no difference
-# of .005 on half of squad20_dev.
-EMBEDDED, READ = 12, 400
-# Long sections leave room for another passage, over which the best one's margin is measured: with
-# 8 the same first pieces as with 12 on both manuals, with 6 four less of 92.
-OF_ONE_PASSAGE = 8
+# Only so many sentences are embedded, of which the first characters: with 6 as many first pieces
+# are right as with 12 in half of the time (benchmarks/results/answers.md).
+EMBEDDED, READ = 6, 400
+# Long sections leave room for another passage, over which the best one's margin is measured.
+OF_ONE_PASSAGE = 4
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
 
