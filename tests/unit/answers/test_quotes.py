@@ -349,3 +349,34 @@ def test_text_that_cannot_stand_alone_is_recognised(text: str, alone: bool) -> N
 )
 def test_value_asked_for_is_found(question: str, sentence: str, expected: str) -> None:
     assert short_answer(question, sentence, [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("If you receive one and have not clicked:", "If you clicked a link in a phishing mail:"),
+        ("If you receive one and have not clicked a link:", "If you have clicked:"),
+        ("Before you click:", "After a click:"),
+    ],
+)
+def test_steps_for_the_case_asked_about_are_shown_and_none_is_marked(
+    before: str, after: str
+) -> None:
+    """Those for the other case, marked, did harm; both stand under their conditions."""
+    filler = "even if the sender seems to be a colleague whom you know well and have met today"
+    steps = [f"{n}. Do not click any link in the mail, {filler}." for n in range(1, 5)]
+    right = [f"{n}. Call the hotline: extension 4400, {filler}." for n in range(1, 6)]
+    blocks = [("paragraph", before), *(("list_item", each) for each in steps)]
+    blocks += [("paragraph", after), *(("list_item", each) for each in right)]
+    text, layout = "", []
+    for kind, block in blocks:
+        layout.append((len(text), kind))
+        text += f"{block}\n\n"
+    own = passage(1, text.strip(), "Phishing mails", layout=tuple(layout))
+    held = Context((own, passage(2, "Bread needs yeast.")))
+    question = "What should I do if I clicked a link in a phishing mail?"
+    found = extract(Query(question), held, embedder=None, most=1, confidence=1)
+    (piece,) = found.quotes
+    shown_text = own.text[piece.parts[0].start : piece.parts[-1].end]
+    assert (after in shown_text, "extension 4400" in shown_text) == (True, True)
+    assert not found.is_marked
