@@ -30,10 +30,6 @@ _HANGS = re.compile(
     |toutefois|ainsi|de\ plus)\b|(?-i:[a-zà-ÿ]+[ ,])""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(r"(?is)\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z")
-_SIGNATURE = re.compile(r"\W*(?:class|(?:async )?def|function)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z")
-_NAME = re.compile(r"[!-~]*(?:[._/]\w|/)[!-~]*\Z")  # of a file or in code, or an address
-_PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
 _LINE_OF_PROSE = re.compile(r"(?:[^\W\d_][\w'’,.-]* ){3}[^\n]*\Z")
@@ -121,14 +117,6 @@ def _names_section(passage: Passage, start: int, text: str) -> bool:
         at == start and path[-1] and path[-1].strip() == " ".join(text.split())
         for at, path in passage.sections
     )
-
-
-def stands_alone(passage: Passage, part: TextPart) -> bool:
-    """Whether a part can be an answer: no cross-reference, signature, prompt or bare name."""
-    text = passage.text[part.start : part.end]
-    if part.kind is Kind.CODE:
-        return True
-    return not any(form.match(text) for form in (_ELSEWHERE, _SIGNATURE, _PROMPT, _NAME))
 
 
 def quote_of(passage: Passage, start: int, score: float) -> Quote:

@@ -19,7 +19,7 @@ from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
-from search.answers.quote_pieces import TextPart, parts_of, stands_alone
+from search.answers.quote_pieces import TextPart, parts_of
 from search.domain import TermStatistic
 from search.presentation.records import NO_LOOKUP, RecordLookup
 
@@ -118,7 +118,7 @@ class Offer:
 def offers_of(
     question: QuestionWords, context: Context, lookup: RecordLookup = NO_LOOKUP
 ) -> list[Offer]:
-    """The sentences of a context that can answer, in its order: no heading, no cross-reference.
+    """The sentences of a context that can answer, in its order; no heading is one.
 
     Of a passage with a record that the question names, only those of the record.
     """
@@ -156,7 +156,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
             before = frozenset()
         text = passage.text[part.start : part.end]
         own = question.lexemes_in(text)
-        if any(map(str.isalnum, text)) and stands_alone(passage, part):
+        if any(map(str.isalnum, text)):
             form = question.definition
             defines = not is_defined and bool(form and form.match(text))
             is_defined = is_defined or defines

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
-from ingestion.lexical.sentences import Kind
 from search.answers.domain import SURE, Answered, Context, Mode
 from search.answers.making.drafting import quoted as quoted_answer
-from search.answers.quote_pieces import TextPart, hangs, stands_alone
+from search.answers.quote_pieces import hangs
 from search.answers.quote_scoring import QuestionWords, question_weights
 from search.answers.quotes import extract, short_answer
 from search.domain import Query, TermStatistic
@@ -316,23 +315,6 @@ def test_table_is_quoted_as_its_header_and_the_row() -> None:
 )
 def test_dependent_sentence_is_recognised_by_its_opening(sentence: str, expected: bool) -> None:
     assert hangs(sentence) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "alone"),
-    [
-        ("See test --parallel.", False),
-        ("weigh(beam, *, limit=None)", False),
-        ("$ celery worker", False),
-        ("extra/systemd/", False),
-        ("Siehe auch das Handbuch.", False),
-        ("The beam is long.", True),
-        ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),
-    ],
-)
-def test_text_that_cannot_stand_alone_is_recognised(text: str, alone: bool) -> None:
-    held = passage(1, text)
-    assert stands_alone(held, TextPart(0, len(text), Kind.PROSE, 0, 0)) is alone
 
 
 @pytest.mark.parametrize(
