@@ -94,8 +94,8 @@ class CachedQueryEmbedder:
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}:
             rows = self._embedder.embed_documents([*new.values()])
             vectors |= dict(zip(new, rows.copy(), strict=True))
-        for key in vectors:
-            self._remember(key, vectors[key])
+            for key in new:
+                self._remember(key, vectors[key])
         return np.array([vectors[key] for key in keys])
 
     def left_out(self, text: str) -> str:

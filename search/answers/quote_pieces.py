@@ -32,7 +32,6 @@ _HANGS = re.compile(
 )
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
-_LINE_OF_PROSE = re.compile(r"(?:[^\W\d_][\w'’,.-]* ){3}[^\n]*\Z")
 _COLONS = (":", "：")
 
 
@@ -102,8 +101,7 @@ def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[
         return
     spans = () if kind == BlockKind.CODE else sentences(text, language=passage.language)
     if all(span.kind is Kind.CODE for span in spans) and kind != BlockKind.LIST_ITEM:
-        is_line = kind == BlockKind.PARAGRAPH and _LINE_OF_PROSE.match(text)
-        yield start, end, Kind.PROSE if is_line else Kind.CODE
+        yield start, end, Kind.CODE
         return
     for span in spans:
         what = Kind.PROSE if span.kind is Kind.HEADING else span.kind

@@ -34,9 +34,8 @@ DEFINES = 6.0
 
 # Only so many sentences are embedded, of which the first characters: with 6 as many first pieces
 # are right as with 12 in half of the time (benchmarks/results/answers.md).
-EMBEDDED, READ = 6, 400
 # Long sections leave room for another passage, over which the best one's margin is measured.
-OF_ONE_PASSAGE = 4
+EMBEDDED, OF_ONE_PASSAGE, READ = 6, 4, 400
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
 

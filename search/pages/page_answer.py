@@ -54,10 +54,9 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
         return PageAnswer(offers=True)
     unanswered = PageAnswer(asks_model=by_model and is_automatic, offers=True)
     is_typed = request.htmx and "X-Submitted" not in request.headers  # type: ignore[attr-defined]
-    if is_typed or (by_model and not is_automatic):
-        return unanswered
+    is_quoted = not is_typed and (is_automatic or not by_model)
     # Until a model has written: the asking for its text is what is recorded and counted.
-    answered = _quoted(request, form, response, is_counted=not by_model)
+    answered = _quoted(request, form, response, is_counted=not by_model) if is_quoted else None
     if answered is None or (by_model and answered.state is not State.DONE):
         return unanswered
     is_stored = is_recorded(request) and not by_model
