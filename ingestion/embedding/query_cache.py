@@ -31,8 +31,9 @@ class Cache(Protocol):
         ...
 
 
-# A search asks twice for its question's vector, and readers turn pages: 1.5 to 4 kB each. A guess.
-MAX_IN_MEMORY = 256
+# A search asks twice for its question's vector, readers turn pages, and many questions are about
+# the same sentences: 1.5 to 4 kB each. A guess.
+MAX_IN_MEMORY = 2048
 
 _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 
@@ -40,9 +41,9 @@ _RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
-    The last MAX_IN_MEMORY vectors stay in the process, in front of the cache. `hits`, `misses` and
-    `failures` (of the cache) count since the process started; thread-safe. `on_lookup` is called
-    with hit, miss or failure as well.
+    The last MAX_IN_MEMORY vectors stay in the process, in front of the cache; those of sentences
+    are in the process alone. `hits`, `misses` and `failures` (of the cache) count queries since the
+    process started; thread-safe. `on_lookup` is called with hit, miss or failure as well.
     """
 
     def __init__(
@@ -86,8 +87,16 @@ class CachedQueryEmbedder:
         return vector.copy()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of `texts` from the embedder itself; shape (len(texts), dimensions)."""
-        return self._embedder.embed_documents(texts)
+        """Vectors of `texts`, from memory where it has them; shape (len(texts), dimensions)."""
+        keys = [f"document:{text}" for text in texts]
+        with self._lock:
+            vectors = {key: self._memory[key] for key in keys if key in self._memory}
+        if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}:
+            rows = self._embedder.embed_documents([*new.values()])
+            vectors |= dict(zip(new, rows.copy(), strict=True))
+            for key in new:
+                self._remember(key, vectors[key])
+        return np.array([vectors[key] for key in keys])
 
     def left_out(self, text: str) -> str:
         """The end of `text` that its embedding does not cover; usually empty."""

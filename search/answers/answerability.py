@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import permutations
 
-from search.answers.checking.conflicts import Statement, conflicts
-from search.answers.domain import Context
+from search.answers.domain import Context, Statement
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import RecordLookup
@@ -87,7 +86,7 @@ def _without_other_sides(
     """A ranking without what other documents say of the same thing with another figure than the
     best sentence: no rivals of it.
     """
-    pairs = [pair for each in conflicts(context) for pair in permutations(each.sides)]
+    pairs = [pair for each in context.conflicts for pair in permutations(each.sides)]
     others = [other for own, other in pairs if _is_in(best, own)]
     return [pair for pair in ranked if not any(_is_in(pair[0], other) for other in others)]
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from ingestion.documents.currency import as_data, date_label, label
 from ingestion.models.collections import Viewer
-from search.answers.checking.conflicts import Statement, cited_conflicts
+from search.answers.checking.conflicts import cited_conflicts
 from search.answers.domain import (
     Answered,
     Begun,
@@ -29,6 +29,7 @@ from search.answers.domain import (
     Passage,
     Sentence,
     Sources,
+    Statement,
     Step,
     Token,
     Usage,

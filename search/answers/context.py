@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.chunking.sections import SECTION_TOKENS
+from search.answers.checking.conflicts import conflicts
 from search.answers.context_pieces import Piece, Run, estimated_tokens
 from search.answers.domain import AnswerParameters, Context
 
@@ -66,12 +67,14 @@ class Selection:
         for run in sorted(self.runs, key=_by_rank):
             best.setdefault(run.first.document, _by_rank(run))
         ordered = sorted(self.runs, key=lambda run: (best[run.first.document], run.first.place))
+        passages = tuple(run.passage(number) for number, run in enumerate(ordered, start=1))
         return Context(
-            passages=tuple(run.passage(number) for number, run in enumerate(ordered, start=1)),
+            passages=passages,
             tokens=self.tokens,
             budget=self.parameters.context_tokens,
             left_out=self.left_out,
             copies=self.copies,
+            conflicts=conflicts(passages),
         )
 
 

@@ -29,7 +29,7 @@ class Mode(StrEnum):
 
 # From this confidence on, quotes are called an answer: at most 10% of those are wrong
 # (docs/answers.md).
-SURE = 0.75
+SURE = 0.78
 
 # The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
 MODEL_FAILED = frozenset({"model", "budget"})
@@ -117,11 +117,34 @@ class Passage(SourceText):
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """A line with figures at [start, end) of a passage's text; `figure` is the one that differs."""
+
+    passage: Passage
+    start: int
+    end: int
+    figure: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two statements of different documents that differ in a figure, the newer one first."""
+
+    newer: Statement
+    older: Statement
+
+    @property
+    def sides(self) -> tuple[Statement, Statement]:
+        return self.newer, self.older
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The passages that an answer may stand on, in the order in which a model reads them.
 
     `tokens` is their sum, at most `budget`. `left_out` counts the candidates for which there was no
-    room, `copies` the near-duplicates that were omitted.
+    room, `copies` the near-duplicates that were omitted. `conflicts` are those of the first
+    passages by rank.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -129,6 +152,7 @@ class Context:
     budget: int = 0
     left_out: int = 0
     copies: int = 0
+    conflicts: tuple[Conflict, ...] = field(default=(), compare=False)
 
     def with_currency(self, currencies: Mapping[int, Currency]) -> Context:
         """The context; passages of documents that are not current get the reason."""

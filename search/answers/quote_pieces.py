@@ -30,14 +30,9 @@ _HANGS = re.compile(
     |toutefois|ainsi|de\ plus)\b|(?-i:[a-zà-ÿ]+[ ,])""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(r"(?is)\W*(?:see|refer to|siehe|vgl|véase|voir|cf)\b.{0,120}\Z")
-_SIGNATURE = re.compile(r"\W*(?:class|(?:async )?def|function)?\s*[\w.]+\([^()\n]*\)[:\s]*\Z")
-_NAME = re.compile(r"[!-~]*(?:[._/]\w|/)[!-~]*\Z")  # of a file or in code, or an address
 _PICTURE = re.compile(r"\[[^\[\]]+\]\Z")  # its alternative text, alone
-_PROMPT = re.compile(r"\s*(?:\$|>>>|\.\.\.|#|%|C:\\[^>]*>)(?:\s|\Z)")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
-_LINE_OF_PROSE = re.compile(r"(?:[^\W\d_][\w'’,.-]* ){3}[^\n]*\Z")
 _COLONS = (":", "：")
 
 
@@ -107,8 +102,7 @@ def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[
         return
     spans = () if kind == BlockKind.CODE else sentences(text, language=passage.language)
     if all(span.kind is Kind.CODE for span in spans) and kind != BlockKind.LIST_ITEM:
-        is_line = kind == BlockKind.PARAGRAPH and _LINE_OF_PROSE.match(text)
-        yield start, end, Kind.PROSE if is_line else Kind.CODE
+        yield start, end, Kind.CODE
         return
     for span in spans:
         what = Kind.PROSE if span.kind is Kind.HEADING else span.kind
@@ -125,11 +119,8 @@ def _names_section(passage: Passage, start: int, text: str) -> bool:
 
 
 def stands_alone(passage: Passage, part: TextPart) -> bool:
-    """Whether a part can be an answer: no cross-reference, signature, picture, prompt or name."""
-    text = passage.text[part.start : part.end]
-    if part.kind is Kind.CODE:
-        return True
-    return not any(form.match(text) for form in (_ELSEWHERE, _SIGNATURE, _PICTURE, _PROMPT, _NAME))
+    """Whether a part can be an answer: it is more than a picture's alternative text."""
+    return not _PICTURE.match(passage.text[part.start : part.end])
 
 
 def quote_of(passage: Passage, start: int, score: float) -> Quote:

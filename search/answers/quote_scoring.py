@@ -32,12 +32,10 @@ MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # Celery's manual.
 DEFINES = 6.0
 
-# Only so many sentences are embedded, of which the first characters: 12 to all made no difference
-# of .005 on half of squad20_dev.
-EMBEDDED, READ = 12, 400
-# Long sections leave room for another passage, over which the best one's margin is measured: with
-# 8 the same first pieces as with 12 on both manuals, with 6 four less of 92.
-OF_ONE_PASSAGE = 8
+# Only so many sentences are embedded, of which the first characters: with 6 as many first pieces
+# are right as with 12 in half of the time (benchmarks/results/answers.md).
+# Long sections leave room for another passage, over which the best one's margin is measured.
+EMBEDDED, OF_ONE_PASSAGE, READ = 6, 4, 400
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
 
@@ -119,7 +117,7 @@ class Offer:
 def offers_of(
     question: QuestionWords, context: Context, lookup: RecordLookup = NO_LOOKUP
 ) -> list[Offer]:
-    """The sentences of a context that can answer, in its order: no heading, no cross-reference.
+    """The sentences of a context that can answer, in its order; no heading is one.
 
     Of a passage with a record that the question names, only those of the record.
     """

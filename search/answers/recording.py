@@ -22,6 +22,7 @@ from ingestion.models import Document, DocumentVersion
 from ingestion.models.collections import Viewer
 from search.answers.as_json import sentence_data, sentence_from, step_data, supported_share
 from search.answers.budgets import MOST_NAME
+from search.answers.checking.conflicts import conflicts
 from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
 from search.answers.models import Answer, AnswerSource, Thread
 from search.answers.request import AnswerRequest
@@ -282,6 +283,7 @@ def _context(row: Answer) -> Context:
         for source in sources
     )
     dated = [each.document_id for each in sources if each.document.may_be_dated]
-    context = Context(passages, row.context_tokens, row.context_tokens)
+    tokens = row.context_tokens
+    context = Context(passages, tokens, tokens, conflicts=conflicts(passages))
     # Who reads it is not known here: what its asker may know.
     return context.with_currency(currencies(dated, row.user) if dated else {})

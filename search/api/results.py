@@ -160,6 +160,11 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
     id = serializers.UUIDField(source="document_id")
     title = serializers.CharField()
     url = serializers.SerializerMethodField()
+    date = serializers.SerializerMethodField()
+
+    @extend_schema_field(DocumentDateField())
+    def get_date(self, result: Result) -> dict[str, str] | None:
+        return result.date.as_data() if result.date else None
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, result: Result) -> str:
@@ -182,15 +187,10 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     language = serializers.CharField()
     created = serializers.DateTimeField()
     metadata = MetadataField()
-    date = serializers.SerializerMethodField()
     gap = serializers.CharField(
         help_text="What of the document is not searchable, in words; empty if nothing is known."
     )
     currency = serializers.SerializerMethodField()
-
-    @extend_schema_field(DocumentDateField())
-    def get_date(self, result: Result) -> dict[str, str] | None:
-        return result.date.as_data() if result.date else None
 
     @extend_schema_field(CurrencyField(help_text="Whether the document is current."))
     def get_currency(self, result: Result) -> Any:
@@ -265,6 +265,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
                 "id": instance.document_id,
                 "title": instance.title,
                 "url": self.link.get_url(instance),
+                "date": self.link.get_date(instance),
             },
             "chunk": instance.chunk,
             "heading_path": list(instance.heading_path),

@@ -28,7 +28,8 @@ class PageAnswer:
 
     `card`: the quoted answer, None without one. `result`: the first result if the piece is of its
     section, and stands there in place of its excerpt. `asks_model`: the page requests a model's
-    answer without a click. `offers`: it has a button that asks for one.
+    answer without a click, whose text replaces the quote. `offers`: it has a button that asks for
+    one.
     """
 
     card: AnswerCard | None = None
@@ -51,20 +52,26 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
     is_wanted = is_automatic or form.cleaned_data["ask"]
     if response.fits_nothing or not is_wanted or not may_start(request, may_write=by_model):
         return PageAnswer(offers=True)
-    if by_model:
-        return PageAnswer(asks_model=is_automatic, offers=True)
+    unanswered = PageAnswer(asks_model=by_model and is_automatic, offers=True)
     is_typed = request.htmx and "X-Submitted" not in request.headers  # type: ignore[attr-defined]
-    answered = None if is_typed else _quoted(request, form, response)
-    if answered is None:
-        return PageAnswer(offers=True)
-    card = answer_card(answered, request, is_stored=is_recorded(request), carried=form.carried)
+    is_quoted = not is_typed and (is_automatic or not by_model)
+    # Until a model has written: the asking for its text is what is recorded and counted.
+    answered = _quoted(request, form, response, is_counted=not by_model) if is_quoted else None
+    if answered is None or (by_model and answered.state is not State.DONE):
+        return unanswered
+    is_stored = is_recorded(request) and not by_model
+    card = answer_card(answered, request, is_stored=is_stored, carried=form.carried)
+    if by_model:
+        return replace(unanswered, card=card)
     first = response.results[0]
     return PageAnswer(card, first if _is_of(first, answered) else None)
 
 
-def _quoted(request: HttpRequest, form: SearchForm, response: SearchResponse) -> Answered | None:
+def _quoted(
+    request: HttpRequest, form: SearchForm, response: SearchResponse, *, is_counted: bool
+) -> Answered | None:
     """The quoted answer without what the page says by itself; None if it cannot be had now."""
-    if seconds_to_wait(request):
+    if is_counted and seconds_to_wait(request):
         return None
     viewer: Any = request.user
     question = AnswerRequest(
@@ -74,7 +81,7 @@ def _quoted(request: HttpRequest, form: SearchForm, response: SearchResponse) ->
         mode=Mode.INSTANT,
         filters=form.filters,
         choices=form.choices,
-        is_recorded=is_recorded(request),
+        is_recorded=is_counted and is_recorded(request),
         is_extractive=True,
         response=response,
     )

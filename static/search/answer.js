@@ -35,11 +35,20 @@
   }
 
   // --- a running answer ----------------------------------------------------------------------
-  const begin = (question, isNamed) => {
+  // The page's quote stands in it until the first words come.
+  const begin = (question, isNamed, quote) => {
     const article = template.content.firstElementChild.cloneNode(true);
     article.question = isNamed && question;
     if (isNamed) article.querySelector("h2").textContent = question;
     article.querySelector(".doing").textContent = words.searching;
+    if (quote) {
+      article.quote = quote;
+      article.classList.add("quoting");
+      article.querySelector("h2").textContent = quote.querySelector("h2").textContent;
+      const place = article.querySelector(".answer-text");
+      place.append(...quote.querySelector(".answer-text").cloneNode(true).childNodes);
+      place.setAttribute("aria-busy", "false");
+    }
     return article;
   };
 
@@ -158,6 +167,13 @@
   };
 
   const end = (article, text, isProblem) => {
+    if (article.quote) {
+      article.quote.classList.toggle("folded", isProblem && article.classList.contains("folded"));
+      article.quote.querySelector("h2").after(Object.assign(made("span", text), { className: "fine doing" }));
+      article.replaceWith(article.quote);
+      say(text);
+      return;
+    }
     article.querySelector("[data-stop]")?.remove();
     article.querySelector(".answer-text").setAttribute("aria-busy", "false");
     article.querySelector(".doing").textContent = "";
@@ -214,12 +230,19 @@
       for await (const [name, data] of eventsOf(response)) {
         if (name === "step") doing.textContent = data.label || words.searching;
         else if (name === "sources") {
-          place.textContent = "";
+          if (!article.quote) place.textContent = "";
           known.clear();
           append = writer(place, known);
           for (const source of data.sources) known.add(source.number);
           doing.textContent = words.reading;
         } else if (name === "token") {
+          if (article.quote) {
+            article.quote = null;
+            article.classList.remove("quoting");
+            article.querySelector("h2").textContent = words.answer;
+            place.textContent = "";
+            place.setAttribute("aria-busy", "true");
+          }
           doing.textContent = words.writing;
           append(data.text);
         } else if (name === "done") {
@@ -242,10 +265,11 @@
   // --- asking --------------------------------------------------------------------------------
   const ask = (form, submitter) => {
     const body = new FormData(form, submitter);
-    const old = form.closest("article");
+    const quote = form.matches("[data-auto]") ? form.previousElementSibling : null;
+    const old = quote ?? form.closest("article");
     const isAfter = form.dataset.ask === "after";
     const named = isAfter || Boolean(old?.querySelector("input[name=thread]"));
-    const article = begin(body.get("q"), named);
+    const article = begin(body.get("q"), named, quote);
     article.form = form.cloneNode(true);
     // Above results it has one height from its beginning on, so that they stay where they are.
     article.classList.toggle("folded", Boolean(form.closest("#found")) && !submitter);
@@ -257,6 +281,7 @@
       form.before(article);
       form.reset();
     } else (old ?? form).replaceWith(article);
+    if (quote) form.remove();
     if (submitter) article.focus({ preventScroll: true });
     if (isAfter) article.scrollIntoView({ block: "nearest" });
     run(article, new URLSearchParams(body));
@@ -301,6 +326,11 @@
     if (!navigator.clipboard) return;
     for (const button of place.querySelectorAll("[data-copy]")) button.hidden = false;
   };
+
+  // A source is read below its line.
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.matches(".source[open]")) target.closest("article").classList.remove("folded");
+  }, true);
 
   const open = (chip) => {
     const article = chip.closest("article");

@@ -65,7 +65,10 @@ def test_other_editions_are_named_under_the_best_one(client: Client) -> None:
     assert ">Old handover</a></h2>" in first
     also = text_of(first.split('<p class="copies">')[1].split("</p>")[0])
     assert also.startswith("Also in:")
-    assert {"Rules of the founder", "Shift manual"} <= set(re.split(r" ?[,:] ", also))
+    assert re.findall(r"[:,] ([\w ]+) \(added \d+ \w+ \d{4}\)", also) == [
+        "Rules of the founder",
+        "Shift manual",
+    ]
 
 
 def test_count_and_copies_are_the_documents_of_the_filter(client: Client) -> None:
@@ -147,6 +150,7 @@ def test_grouped_passages_match_their_declared_fields(rf: RequestFactory) -> Non
         path = reverse("search:document", args=(passage.document_id,))
         url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}#{passage.fragment}")
         assert written["document"]["url"] == url
+        assert written["document"]["date"] == passage.date.as_data()
 
 
 def test_the_api_gives_every_passage_and_looks_into_documents(

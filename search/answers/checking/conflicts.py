@@ -6,9 +6,8 @@ Nothing here says which of them is right: readers and models get both, with thei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 
 from ingestion.edition_titles import edition_title
@@ -16,7 +15,7 @@ from ingestion.lexical.sentences import Kind, sentences
 from search.answers.checking.figure_parsing import figures
 from search.answers.checking.figures import Figure, same
 from search.answers.content_words import content
-from search.answers.domain import Answered, Context, Passage
+from search.answers.domain import Answered, Conflict, Passage, Statement
 
 FIRST = 3  # passages, by rank, that are compared
 # The share of their words that two lines about the same thing have in common (Jaccard), and the
@@ -34,28 +33,6 @@ _YEARS = range(1900, 2101)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A line with figures at [start, end) of a passage's text; `figure` is the one that differs."""
-
-    passage: Passage
-    start: int
-    end: int
-    figure: str
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two statements of different documents that differ in a figure, the newer one first."""
-
-    newer: Statement
-    older: Statement
-
-    @property
-    def sides(self) -> tuple[Statement, Statement]:
-        return self.newer, self.older
-
-
-@dataclass(frozen=True, slots=True)
 class _Line:
     """A line with figures, at [start, end), under the heading of that stem; `words` are stems."""
 
@@ -70,15 +47,15 @@ class _Line:
         return len(self.words & other.words) / len(either) if either else 0.0
 
 
-def conflicts(context: Context) -> list[Conflict]:
-    """The conflicts between sections of equal headings in the first passages of a context."""
-    first = sorted(context.passages, key=lambda passage: passage.rank)[:FIRST]
-    return [
+def conflicts(passages: Iterable[Passage]) -> tuple[Conflict, ...]:
+    """The conflicts between sections of equal headings in the first of the passages, by rank."""
+    first = sorted(passages, key=lambda passage: passage.rank)[:FIRST]
+    return tuple(
         conflict
         for one, other in combinations(first, 2)
         if one.document != other.document and _headings(one) & _headings(other)
         for conflict in _between(one, other)
-    ]
+    )
 
 
 def cited_conflicts(answer: Answered) -> list[Conflict]:
@@ -92,7 +69,7 @@ def cited_conflicts(answer: Answered) -> list[Conflict]:
             for each in cited
         )
 
-    return [each for each in conflicts(answer.context) if any(map(is_cited, each.sides))]
+    return [each for each in answer.context.conflicts if any(map(is_cited, each.sides))]
 
 
 def differ(one: str, other: str) -> bool:
@@ -163,14 +140,7 @@ def _headings(passage: Passage) -> set[tuple[str, ...]]:
 
 def _of(passage: Passage) -> tuple[_Line, ...]:
     sections = passage.sections or ((0, passage.heading_path),)
-    return _read(passage.text, passage.title, sections, passage.language)
-
-
-@lru_cache(maxsize=64)  # an answer compares the same passages, under other numbers
-def _read(
-    text: str, title: str, sections: tuple[tuple[int, tuple[str, ...]], ...], language: str
-) -> tuple[_Line, ...]:
-    return tuple(_lines(text, title, sections, language))
+    return tuple(_lines(passage.text, passage.title, sections, passage.language))
 
 
 def _lines(

@@ -20,8 +20,7 @@ from ingestion.document_dates import DateKind
 from ingestion.embedding.protocol import encodable
 from ingestion.parsing.page_pictures import is_deck
 from search.answers.as_json import MOST_CONFLICTS
-from search.answers.checking.conflicts import Conflict, conflicts
-from search.answers.domain import AnswerParameters, Context, Passage, Sentence, Verdict
+from search.answers.domain import AnswerParameters, Conflict, Context, Passage, Sentence, Verdict
 from search.answers.prompts import RULES
 from search.query import MAX_QUERY_CHARS
 
@@ -68,7 +67,7 @@ def answer_messages(
         fence=f"<{fence}>",
     )
     block = passages_block(context.passages, fence)
-    said = "".join(_disagreement(each) for each in conflicts(context)[:MOST_CONFLICTS])
+    said = "".join(_disagreement(each) for each in context.conflicts[:MOST_CONFLICTS])
     reminder = _REMINDER.format(fence=f"<{fence}>")
     return _messages(system, f"{block}\n\n{reminder}\n{said}\nQuestion: {_line(question)}")
 

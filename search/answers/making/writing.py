@@ -15,7 +15,6 @@ from django.utils.translation import gettext
 
 from common.database import in_thread
 from ingestion.lexical.languages import detect_language
-from search.answers.checking.conflicts import conflicts
 from search.answers.domain import (
     Answered,
     AnswerParameters,
@@ -246,7 +245,7 @@ def with_both_sides(quotes: Sequence[Quote], context: Context) -> tuple[Quote, .
     if not quotes:
         return ()
     first = quotes[0]
-    for conflict in conflicts(context):
+    for conflict in context.conflicts:
         sides = {each.passage.number: each for each in conflict.sides}
         own = sides.pop(first.passage, None)
         if own and first.parts[0].start < own.end and own.start < first.parts[-1].end:

@@ -8,8 +8,8 @@ import pytest
 
 from ingestion.document_dates import DateKind, DocumentDate
 from search.answers.as_json import disagreements
-from search.answers.checking.conflicts import Conflict, conflicts, differ
-from search.answers.domain import AnswerParameters, Context
+from search.answers.checking.conflicts import conflicts, differ
+from search.answers.domain import AnswerParameters, Conflict, Context
 from search.answers.generating.messages import answer_messages
 from search.answers.making.writing import with_both_sides
 from search.answers.quote_pieces import quote_of
@@ -23,16 +23,10 @@ SEED = 40
 def beside(
     one: str, other: str, *, titles: tuple[str, str] = ("Terms 2023", "Terms 2026"),
     headings: tuple[str, str] = ("Cancellation", "Cancellation"),
-) -> list[Conflict]:  # fmt: skip
+) -> tuple[Conflict, ...]:  # fmt: skip
     return conflicts(
-        Context(
-            tuple(
-                passage(number, text, title, sections=((0, ("Terms", heading)),))
-                for number, text, title, heading in zip(
-                    (1, 2), (one, other), titles, headings, strict=True
-                )
-            )
-        )
+        passage(number, text, title, sections=((0, ("Terms", heading)),))
+        for number, text, title, heading in zip((1, 2), (one, other), titles, headings, strict=True)
     )
 
 
@@ -76,7 +70,7 @@ def test_documents_that_agree_are_left_alone() -> None:
     ],
 )
 def test_no_conflict(one: str, other: str) -> None:
-    assert beside(one, other) == []
+    assert beside(one, other) == ()
     assert not differ(one, other)
 
 
@@ -84,20 +78,20 @@ def test_only_sections_of_one_heading_are_compared() -> None:
     one, other = RULE.format("24 hours"), RULE.format("48 hours")
     assert len(beside(one, other)) == 1
     assert len(beside(one, other, headings=("Cancellation 2023", "4. Cancellation"))) == 1
-    assert beside(one, other, headings=("Cars", "Boats")) == []
+    assert beside(one, other, headings=("Cars", "Boats")) == ()
 
 
 def test_documents_of_other_titles_must_say_nearly_the_same() -> None:
     one, other = RULE.format("24 hours"), "Up to 48 hours before pick-up bookings cost no charge."
     assert len(beside(one, other)) == 1
-    assert beside(one, other, titles=("Terms", "Handbook")) == []
+    assert beside(one, other, titles=("Terms", "Handbook")) == ()
     again = RULE.format("48 hours")
     assert len(beside(one, again, titles=("Terms", "Handbook"))) == 1
 
 
 def test_each_line_is_compared_with_the_one_most_like_it() -> None:
     prices = "A small van costs £40 a day.\n\nA large van costs £60 a day."
-    assert beside(prices, prices) == []
+    assert beside(prices, prices) == ()
     (only,) = beside(prices, prices.replace("£60", "£65"))
     assert {side.figure for side in only.sides} == {"£60", "£65"}
 
@@ -112,7 +106,7 @@ def test_the_newer_comes_first_by_date_or_title() -> None:
         passage(number, text, "Terms", date=DocumentDate(value))
         for number, text, value in ((1, one, "2026-03"), (2, other, "2026-01-31"))
     ]
-    (found,) = conflicts(Context(tuple(dated)))
+    (found,) = conflicts(dated)
     assert [side.figure for side in found.sides] == ["24 hours", "48 hours"]
 
 
@@ -128,9 +122,8 @@ def test_a_nearly_equal_passage_with_another_figure_is_no_copy() -> None:
 def test_both_sides_are_quoted_first_and_the_rest_follows() -> None:
     texts = (RULE.format("24 hours"), "The desk is open.", RULE.format("48 hours"))
     titles = ("Terms 2023", "Desk", "Terms 2026")
-    context = Context(
-        tuple(passage(n, text, titles[n - 1]) for n, text in enumerate(texts, start=1))
-    )
+    passages = tuple(passage(n, text, titles[n - 1]) for n, text in enumerate(texts, start=1))
+    context = Context(passages, conflicts=conflicts(passages))
     quotes = [quote_of(each, 0, 1.0) for each in context.passages[:2]]
     assert [each.passage for each in with_both_sides(quotes, context)] == [3, 1, 2]
     assert with_both_sides(quotes[1:], context) == tuple(quotes[1:])
@@ -139,12 +132,11 @@ def test_both_sides_are_quoted_first_and_the_rest_follows() -> None:
 
 def test_the_model_is_told_of_both_sides() -> None:
     texts = (RULE.format("24 hours"), RULE.format("48 hours"))
-    context = Context(
-        tuple(
-            passage(number, text, "Terms", date=DocumentDate(value, DateKind.DOCUMENT))
-            for number, (text, value) in enumerate(zip(texts, ("2023", "2026"), strict=True), 1)
-        )
+    passages = tuple(
+        passage(number, text, "Terms", date=DocumentDate(value, DateKind.DOCUMENT))
+        for number, (text, value) in enumerate(zip(texts, ("2023", "2026"), strict=True), 1)
     )
+    context = Context(passages, conflicts=conflicts(passages))
     question = "How long before?"
     messages = answer_messages(
         question, context, AnswerParameters(), language="en", today=date(2026, 11, 28)

@@ -320,18 +320,9 @@ def test_dependent_sentence_is_recognised_by_its_opening(sentence: str, expected
 
 @pytest.mark.parametrize(
     ("text", "alone"),
-    [
-        ("See test --parallel.", False),
-        ("weigh(beam, *, limit=None)", False),
-        ("$ celery worker", False),
-        ("extra/systemd/", False),
-        ("[The login screen]", False),
-        ("Siehe auch das Handbuch.", False),
-        ("The beam is long.", True),
-        ("See the beam move when a load is on it, " + "and when there is none, " * 5, True),
-    ],
+    [("[The login screen]", False), ("[The beam] is long.", True), ("The beam is long.", True)],
 )
-def test_text_that_cannot_stand_alone_is_recognised(text: str, alone: bool) -> None:
+def test_the_alternative_text_of_a_picture_is_no_answer(text: str, alone: bool) -> None:
     held = passage(1, text)
     assert stands_alone(held, TextPart(0, len(text), Kind.PROSE, 0, 0)) is alone
 
@@ -350,3 +341,34 @@ def test_text_that_cannot_stand_alone_is_recognised(text: str, alone: bool) -> N
 )
 def test_value_asked_for_is_found(question: str, sentence: str, expected: str) -> None:
     assert short_answer(question, sentence, [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("If you receive one and have not clicked:", "If you clicked a link in a phishing mail:"),
+        ("If you receive one and have not clicked a link:", "If you have clicked:"),
+        ("Before you click:", "After a click:"),
+    ],
+)
+def test_steps_for_the_case_asked_about_are_shown_and_none_is_marked(
+    before: str, after: str
+) -> None:
+    """Those for the other case, marked, did harm; both stand under their conditions."""
+    filler = "even if the sender seems to be a colleague whom you know well and have met today"
+    steps = [f"{n}. Do not click any link in the mail, {filler}." for n in range(1, 5)]
+    right = [f"{n}. Call the hotline: extension 4400, {filler}." for n in range(1, 6)]
+    blocks = [("paragraph", before), *(("list_item", each) for each in steps)]
+    blocks += [("paragraph", after), *(("list_item", each) for each in right)]
+    text, layout = "", []
+    for kind, block in blocks:
+        layout.append((len(text), kind))
+        text += f"{block}\n\n"
+    own = passage(1, text.strip(), "Phishing mails", layout=tuple(layout))
+    held = Context((own, passage(2, "Bread needs yeast.")))
+    question = "What should I do if I clicked a link in a phishing mail?"
+    found = extract(Query(question), held, embedder=None, most=1, confidence=1)
+    (piece,) = found.quotes
+    shown_text = own.text[piece.parts[0].start : piece.parts[-1].end]
+    assert (after in shown_text, "extension 4400" in shown_text) == (True, True)
+    assert not found.is_marked

@@ -73,6 +73,18 @@ def test_latest_vectors_are_cached_in_the_process(monkeypatch: pytest.MonkeyPatc
     assert (cached.hits, cached.misses) == (2, 4)
 
 
+def test_sentences_are_embedded_once_and_are_no_questions() -> None:
+    model = CountingEmbedder()
+    cached = CachedQueryEmbedder(model, BrokenCache(), ttl=60)
+    first = cached.embed_documents(["a", "abc", "a"])
+    second = cached.embed_documents(["ab", "abc"])
+    assert model.asked == ["a", "abc", "ab"]
+    assert [list(rows.argmax(axis=1)) for rows in (first, second)] == [[1, 3, 1], [2, 3]]
+    cached.embed_query("ab")
+    assert model.asked[-1] == "ab"
+    assert (cached.hits, cached.misses) == (0, 1)
+
+
 def test_cut_end_of_a_long_text_is_reported() -> None:
     embedder = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=None)
     assert embedder.left_out("pump " * 400) == ""

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from common.accounts.models import User
 from search.answers.models import Answer, AnswerFeedback, Thread
 from tests.support.factories import make_collection, make_document
-from tests.support.fake_chat import FakeChat, Pause, says
+from tests.support.fake_chat import FakeChat, Pause, says, status
 from tests.support.library import CONNECTIONS
 from tests.support.live_site import live_site
 from tests.web.browser.conftest import MadeOnce, OpenPage, pages_of
@@ -173,17 +173,59 @@ def test_only_a_submitted_question_is_answered(open_page: OpenPage) -> None:
     assert AnswerFeedback.objects.get().reason == "incomplete"
 
 
-def test_a_models_answer_moves_nothing(open_page: OpenPage, chat: FakeChat) -> None:
+SHIFTS = """() => new Promise(done => {
+  const moved = [];
+  const name = ({ node }) => (node?.tagName ? node : node?.parentElement)?.outerHTML.slice(0, 80);
+  const isLower = each => each.previousRect.y !== each.currentRect.y;
+  new PerformanceObserver(list => list.getEntries()
+    .forEach(each => moved.push(...each.sources.filter(isLower).map(name))))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(moved), 100);
+})"""
+
+
+def test_a_models_answer_replaces_the_quote_and_moves_nothing(
+    open_page: OpenPage, chat: FakeChat
+) -> None:
     """Above the results it has one height from its beginning on, until it is opened."""
-    chat.then(says("Refused connections fail at once [1].", Pause(1.0)))
+    chat.then(says(Pause(1.0), "Refused connections fail at once [1].", Pause(1.0)))
     page = open_page(QUESTION)
     link = page.locator(".result-link").first
-    expect(page.locator("article.running .answer-text")).to_contain_text("Refused")
+    running = page.locator("article.running .answer-text")
+    expect(running).to_contain_text("five seconds")  # the quote
+    expect(page.locator("article.running h2")).not_to_be_empty()
     before = link.evaluate("each => each.getBoundingClientRect().y")
-    expect(page.locator("article.answer:not(.running)")).to_be_visible()
+    expect(running).to_have_text("Refused connections fail at once 1.")
     assert link.evaluate("each => each.getBoundingClientRect().y") == before
-    page.get_by_role("button", name="Show all").click()
+    expect(page.locator("article.answer:not(.running)")).to_contain_text("written by fake-chat")
+    assert link.evaluate("each => each.getBoundingClientRect().y") == before
+    expect(page.locator("article.answer h2")).to_have_text("Answer")
+    sources = page.locator(".folded .sources:not(.read-too *)")
+    expect(sources.locator("summary")).to_be_in_viewport(ratio=1)
+    assert page.evaluate(SHIFTS) == []
+    expect(page.get_by_text("Helpful?")).to_be_hidden()
+    sources.locator("summary").click()
+    expect(page.locator(".folded")).to_have_count(0)
+    expect(page.locator(".source-text").first).to_be_visible()
     expect(page.get_by_text("Helpful?")).to_be_visible()
+    assert Answer.objects.count() == 1
+
+
+@pytest.mark.parametrize("case", ["stopped", "failing", "no scripts"])
+def test_quote_stays_without_a_models_text(open_page: OpenPage, chat: FakeChat, case: str) -> None:
+    chat.then(*[status(400, "down")] * 3 if case == "failing" else [says(Pause())])
+    page = open_page(QUESTION, java_script_enabled=case != "no scripts")
+    answer = page.locator("article.answer")
+    if case == "stopped":
+        page.get_by_role("button", name="Stop").click()
+        expect(answer.get_by_text("Stopped.")).to_be_visible()
+    expect(page.locator("article.running")).to_have_count(0)
+    expect(answer.locator(".answer-text")).to_contain_text("five seconds")
+    if case == "failing":
+        page.get_by_role("button", name="Show all").click()
+        expect(answer.get_by_text("quoted from the sources instead")).to_be_visible()
+    else:
+        expect(answer.get_by_role("button", name="Write an answer")).to_be_visible()
 
 
 def test_follow_up_opens_a_thread(open_page: OpenPage, reader: User) -> None:
