@@ -116,6 +116,7 @@ CELERY_BEAT_SCHEDULE = {
     "fold-statistics": _every(30, "ingestion.tasks.fold_statistics"),
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
     "measure-backgrounds": _every(60, "search.tasks.measure_backgrounds"),
+    "make-examples": _every(120, "search.tasks.make_examples", "imports"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
     "forget-answers": _every(900, "search.tasks.forget_answers"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ingestion.currency_dates import Currency
 from ingestion.document_dates import DocumentDate, date_of
 from ingestion.documents import completeness, currency
+from ingestion.metadata import FOLDER
 from ingestion.models.collections import Viewer
 from search.domain import Group, Hit, Query, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
@@ -99,6 +100,12 @@ class Result:
     @property
     def date_label(self) -> str:
         return currency.date_label(self.date)
+
+    @property
+    def folder(self) -> str:
+        """The path of its document's folder among the files that it was imported with; or empty."""
+        folders = self.metadata.get(FOLDER)
+        return str(folders[-1]) if isinstance(folders, list) and folders else ""
 
     @property
     def hit(self) -> Hit:

@@ -259,3 +259,22 @@ def test_pages_and_json_are_compressed(client: Client) -> None:
     # Of equal content, so that lengths say nothing.
     lengths = {len(client.get("/login/", headers=packed).content) for _ in range(8)}
     assert len(lengths) > 1
+
+
+def test_a_reader_chooses_theme_and_language_and_returns_to_the_page(client: Client) -> None:
+    page = client.get("/?q=a").content.decode()
+    assert "data-theme" not in page
+    assert 'name="next" value="/?q=a"' in page
+
+    chosen = client.post("/appearance/", {"theme": "dark", "next": "/?q=a"})
+    assert chosen.headers["Location"] == "/?q=a"
+    assert '<html lang="en" data-theme="dark">' in client.get("/").content.decode()
+    client.post("/appearance/", {"language": "de", "next": "/"})
+    assert '<html lang="de" data-theme="dark">' in client.get("/").content.decode()
+
+    client.post("/appearance/", {"theme": "x\"onload='", "next": "/"})
+    client.post("/appearance/", {"theme": "", "next": "/"})
+    assert '<html lang="de">' in client.get("/").content.decode()
+    away = client.post("/appearance/", {"theme": "light", "next": "https://evil.example/"})
+    assert away.headers["Location"] == "/"
+    assert client.get("/appearance/").status_code == 405
