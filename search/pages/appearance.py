@@ -18,7 +18,10 @@ YEAR = 365 * 24 * 60 * 60
 @csrf_exempt
 @require_POST
 def appearance(request: HttpRequest) -> HttpResponseBase:
-    """Keep the posted language or theme, and return to the page; no theme is the system's."""
+    """Keep the posted language or theme, and return to the page that the browser names.
+
+    No theme is the system's.
+    """
     response = set_language(request)
     theme = request.POST.get(THEME)
     if theme in THEMES:

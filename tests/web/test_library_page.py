@@ -232,7 +232,7 @@ def test_folders_of_an_import_are_a_facet_and_a_breadcrumb(
     assert "Handbook hr/pay" in text_of(html_of(client, "/", q="folder hr/pay/b.md"))
 
     document = Document.objects.get(title="hr/pay/b.md")
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(4):
         page = html_of(client, f"/documents/{document.public_id}/")
     assert "/library/?collection=handbook&amp;meta=folder%3Ahr%2Fpay" in page
     assert "Handbook hr pay" in text_of(page)
