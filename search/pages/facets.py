@@ -27,6 +27,7 @@ from search.retrieval.metadata_filters import top_values
 MOST_KEYS = 10
 MOST_VALUES = 10
 
+FILED = Q(metadata__has_key=FOLDER)
 MAX_HINT = 300  # characters of a collection's description, a guess
 
 
@@ -84,8 +85,7 @@ def facets_for(viewer: Viewer) -> Facets:
 def facets_among(searchable: QuerySet[Document]) -> Facets:
     """The facets of these documents.
 
-    One query, and a second one if the collection of such a document names metadata keys, or the
-    document came with its folders.
+    One query, and a second one for the metadata keys of collections, and for folders.
     """
     rows = (
         searchable.order_by()
@@ -93,11 +93,7 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
             "collection__slug", "collection__name", "collection__metadata_keys",
             "collection__icon", "collection__description", "current__media_type", "language",
         )
-        .annotate(
-            documents=Count("pk"),
-            dated=Count("pk", DATED),
-            in_folders=Count("pk", Q(metadata__has_key=FOLDER)),
-        )
+        .annotate(documents=Count("pk"), dated=Count("pk", DATED), filed=Count("pk", FILED))
     )  # fmt: skip
     keys: set[str] = set()
     collections: Counter[tuple[str, str]] = Counter()
@@ -106,11 +102,8 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
     hints: dict[str, tuple[str, str]] = {}
     dated_documents = 0
     for slug, name, meta_keys, icon, description, media_type, language, documents, *more in rows:
-        dated, in_folders = more
-        dated_documents += dated
-        keys.update(meta_keys)
-        if in_folders:
-            keys.add(FOLDER)
+        dated_documents += more[0]
+        keys.update(meta_keys, [FOLDER] if more[1] else [])
         hints[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents

@@ -83,9 +83,13 @@ def _made() -> Iterator[Example]:
 
 def _largest(viewer: Viewer) -> Iterable[Document]:
     """The searchable documents with the most passages, the largest first."""
-    documents = searchable(viewer).exclude(collection__name__startswith=JUDGED)
-    documents = documents.annotate(passages=Count("chunks"))
-    return documents.select_related("collection").order_by("-passages", "pk")[:LARGEST]
+    return (
+        searchable(viewer)
+        .exclude(collection__name__startswith=JUDGED)
+        .annotate(passages=Count("chunks"))
+        .select_related("collection")
+        .order_by("-passages", "pk")[:LARGEST]
+    )
 
 
 def _headings(document: Document) -> list[str]:
