@@ -7,6 +7,7 @@ check_metadata -> the normalised object, or InvalidMetadata
 from_lines     -> the same from "key: value" lines of a form (inverse: `as_lines`)
 from_pairs     -> the same from "key=value" options of a command
 edited         -> the same with tags and keys added and removed
+folders_of     -> the folders that an imported file's path leads through
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
 
 from ingestion.errors import InvalidMetadata
@@ -36,6 +38,9 @@ MAX_FACET_KEYS = 10
 
 # The key whose texts are a document's tags.
 TAGS = "tags"
+# The key of the folders above a file that was imported with others, from the outermost inwards, so
+# that a filter by one finds what is in the folders below it, too.
+FOLDER = "folder"
 
 KEY = rf"[a-z0-9][a-z0-9_-]{{0,{MAX_KEY_CHARS - 1}}}"
 _KEY = re.compile(KEY)
@@ -63,6 +68,18 @@ def check_metadata(data: Any) -> Metadata:
             "document itself."
         )
     return checked
+
+
+def folders_of(path: str) -> Metadata:
+    """The folders above a relative path: {"folder": ["hr", "hr/leave"]} of hr/leave/form.pdf.
+
+    Empty if there are none, or if they are too many or too long for metadata.
+    """
+    above = [str(folder) for folder in PurePosixPath(path).parents][-2::-1]
+    try:
+        return check_metadata({FOLDER: above}) if above else {}
+    except InvalidMetadata:
+        return {}
 
 
 def check_key(key: Any) -> str:

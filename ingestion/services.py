@@ -52,7 +52,7 @@ from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log
 from ingestion.files import storage
 from ingestion.lexical import bm25_weights
-from ingestion.metadata import Metadata, check_metadata
+from ingestion.metadata import Metadata, check_metadata, folders_of
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.models.documents import DocumentQuerySet, open_to
 from ingestion.parsing.file_titles import title_from_file_name, with_file_name
@@ -95,6 +95,7 @@ class _Origin:
     metadata: Metadata | None
     readers: Readers | None
     stated: Mapping[str, Any] | None = None
+    path: str = ""
 
     def __post_init__(self) -> None:
         # Like the name of an archive's member, which is its source.
@@ -117,6 +118,7 @@ def receive(
     metadata: Mapping[str, Any] | None = None,
     readers: Readers | None = None,
     stated: Mapping[str, Any] | None = None,
+    path: str = "",
 ) -> Receipt:
     """Store `file` as a document or a new version of one, and queue it; return the receipt.
 
@@ -125,13 +127,14 @@ def receive(
     are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
     the same; None keeps it. `readers` alone may read the document, from its first row on; None:
     a known one keeps its own, a new one is for all of the collection. `stated`: see
-    `ingestion.currency_dates.KEYS`. Nothing is stored if it raises: RefusedUpload, InvalidMetadata,
-    QuotaUsedUp, StateConflict (a bin's collection, readers without the user, or other ones than
-    those of a document that the user may not change).
+    `ingestion.currency_dates.KEYS`. The folders of `path`, the file's place among those that it
+    came with, become metadata of a new document. Nothing is stored if it raises: RefusedUpload,
+    InvalidMetadata, QuotaUsedUp, StateConflict (a bin's collection, readers without the user, or
+    other ones than those of a document that the user may not change).
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
-    origin = _Origin(source, source_kind, title, language, lane, checked, readers, stated)
+    origin = _Origin(source, source_kind, title, language, lane, checked, readers, stated, path)
     Readers.check(readers, acting_user)
 
     def file_it() -> Receipt:
@@ -376,7 +379,7 @@ def _file_version(
         title_given=bool(origin.title),
         language=origin.language,
         language_given=bool(origin.language),
-        metadata=origin.metadata or {},
+        metadata={**folders_of(origin.path), **(origin.metadata or {})},
         source=origin.source,
         source_kind=origin.source_kind,
         content_hash=stored.sha256,

@@ -13,7 +13,7 @@ from search.analytics import failed_search_detection, retention
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
-from search.readers import history, reviews, search_news
+from search.readers import examples, history, reviews, search_news
 from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Optimisation, PoolBuild, Publication
@@ -63,6 +63,11 @@ def sweep_runs() -> int:
 @shared_task
 def measure_backgrounds() -> int:
     return similarity_background.refresh()
+
+
+@shared_task
+def make_examples() -> int:
+    return examples.refresh()
 
 
 @shared_task

@@ -8,6 +8,7 @@ from django.urls import include, path
 from common import parts
 from search.pages import answer_views as answers
 from search.pages import (
+    appearance,
     documents,
     me,
     own_tokens,
@@ -41,6 +42,7 @@ OWN = [
 urlpatterns = [
     path("", search_page.page, name="page"),
     path("library/", search_page.page, {"is_library": True}, name="library"),
+    path("appearance/", appearance.appearance, name="appearance"),
     path("suggestions/", suggestions.suggestions, name="suggestions"),
     path("opensearch.xml", suggestions.description, name="opensearch"),
     path("me/", include(OWN)),

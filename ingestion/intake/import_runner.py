@@ -48,6 +48,7 @@ LONGEST_REFERENCE_BYTES = 2_000
 LONGEST_SOURCE = Document._meta.get_field("source").max_length or 1_000
 
 S = ImportItem.State
+_HAVE_FOLDERS = (Import.Kind.ARCHIVE, Import.Kind.FOLDER)
 _OUTCOMES = {
     "added": S.ADDED,
     "replaced": S.REPLACED,
@@ -205,6 +206,7 @@ class _Run:
             metadata=metadata_of(self.of, file),
             readers=Readers.of(self.of),
             stated=file.stated,
+            path=item.reference if self.of.kind in _HAVE_FOLDERS else "",
         )
 
     def _collection(self, item: ImportItem) -> Collection:

@@ -33,6 +33,7 @@ from ingestion.errors import StateConflict
 from ingestion.events import log
 from ingestion.files import storage
 from ingestion.lexical import bm25_weights
+from ingestion.metadata import FOLDER, folders_of
 from ingestion.models import Document, Lane, Mirrored, SourceKind, SyncItem, SyncSource, WatchedFile
 from ingestion.parsing.file_titles import title_from_file_name, with_file_name
 from ingestion.services import Receipt, delete, describe, receive, restore
@@ -115,7 +116,8 @@ class Mirror:
             if document.source != row.origin or (heir := _heir(document, row)) is None:
                 continue
             with self.writing():
-                if rehome(document, heir.origin, heir.name):
+                path = heir.path if isinstance(heir, WatchedFile) else ""
+                if rehome(document, heir.origin, heir.name, path):
                     type(heir)._default_manager.filter(pk=heir.pk).update(**heir.OWN)
                 row.delete()
             self.counts["moved"] += 1
@@ -154,10 +156,11 @@ def _heir(document: Document, row: Mirrored) -> Mirrored | None:
     return None
 
 
-def rehome(document: Document, source: str, file_name: str) -> bool:
+def rehome(document: Document, source: str, file_name: str, path: str = "") -> bool:
     """Change the source of a document; return False if another document has that source.
 
-    Runs in the caller's transaction. Chunks are unchanged; the new file name becomes searchable.
+    `path` is its place below its folder, whose folders are its metadata. Runs in the caller's
+    transaction. Chunks are unchanged; the new file name becomes searchable.
     """
     row = Document.objects.select_for_update().get(pk=document.pk)
     rivals = Document.objects.beside(row).filter(source=source)
@@ -172,7 +175,10 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
         )
     logger.info("Document %s: moved from %s to %s", row.pk, row.source, source)
     row.source = source
-    row.save(update_fields=["source", "title", "updated"])
+    if path:
+        others = {key: value for key, value in row.metadata.items() if key != FOLDER}
+        row.metadata = {**others, **folders_of(path)}
+    row.save(update_fields=["source", "title", "metadata", "updated"])
     bm25_weights.read_title(row.pk, with_file_name(row.title, file_name), row.language)
     return True
 

@@ -206,6 +206,7 @@ class _Scan(Mirror):
                         language=self.folder.language,
                         acting_user=None,
                         lane=Lane.BULK,
+                        path=row.path,
                     )
                     self._filed(row, receipt)
         except NotStored as error:

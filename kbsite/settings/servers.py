@@ -117,6 +117,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
     "measure-backgrounds": _every(60, "search.tasks.measure_backgrounds"),
     "refresh-pools": _every(60, "search.tasks.refresh_pools"),
+    "make-examples": _every(120, "search.tasks.make_examples", "imports"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
     "forget-answers": _every(900, "search.tasks.forget_answers"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),

@@ -182,7 +182,7 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
 # The searches that are examined for examples, the newest first, and the number of examples.
 # Guesses.
 EXAMINED = 2_000
-EXAMPLES = 5
+EXAMPLES = 3
 # Three words or more, in one line of the home page; names of files are no questions.
 QUESTION = r"^(?=.{1,80}$)\S+( \S+){2,}$"
 FILE_NAME = r"\.\w{1,5}$"

@@ -48,6 +48,9 @@ from search.pages.answer_cards import (
     step_label,
     stored_card,
 )
+from search.pages.threads import own_threads
+
+THREADS = 5  # of the reader, below the box of the page for a question; a guess
 
 
 class AskProblem(UserError):
@@ -90,6 +93,8 @@ def whole(request: HttpRequest) -> HttpResponse:
     may_answer = request.method == "POST" or may_start(request, may_write=may_write)
     if not form.is_valid() or not form.query or not may_answer:
         context["problems"] = form.problems
+        if request.user.is_authenticated:
+            context["threads"] = own_threads(request)[:THREADS]
         return render(
             request, "search/answers/page.html", context, status=400 if form.problems else 200
         )

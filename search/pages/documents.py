@@ -29,7 +29,7 @@ from ingestion.parsing.passage_rectangles import SCALE
 from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
-from search.pages.facets import metadata_facets, type_label
+from search.pages.facets import folder_options, metadata_facets, type_label
 from search.pages.search_form import LONGEST_ADDRESS
 from search.presentation.document_text import parts_of, passages_of, section_around
 from search.presentation.navigation import contents_of, hits_of, leaves_of
@@ -70,6 +70,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "is_deck": version is not None and is_deck(version.media_type),
         "tail": "".join(f"&{urlencode({name: text})}" for name, text in carried.items() if text),
         "metadata": metadata_facets(row.metadata),
+        "folders": folder_options(row.metadata),
         "facets_of_parts": [(one, keys) for one in facets.installed() if (keys := one.of(row))],
         "type": type_label(version.media_type) if version else "",
         "language": language_name(row.language) if row.language else "",

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
+from pathlib import PurePosixPath
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import TYPE_LABELS
-from ingestion.metadata import Metadata, texts
+from ingestion.metadata import FOLDER, Metadata, texts
 from ingestion.models import Document
 from ingestion.models.collections import Viewer, language_name
 from ingestion.models.documents import DATED
@@ -26,6 +27,7 @@ from search.retrieval.metadata_filters import top_values
 MOST_KEYS = 10
 MOST_VALUES = 10
 
+FILED = Q(metadata__has_key=FOLDER)
 MAX_HINT = 300  # characters of a collection's description, a guess
 
 
@@ -83,7 +85,7 @@ def facets_for(viewer: Viewer) -> Facets:
 def facets_among(searchable: QuerySet[Document]) -> Facets:
     """The facets of these documents.
 
-    One query, and a second one if the collection of such a document names metadata keys.
+    One query, and a second one for the metadata keys of collections, and for folders.
     """
     rows = (
         searchable.order_by()
@@ -91,7 +93,7 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
             "collection__slug", "collection__name", "collection__metadata_keys",
             "collection__icon", "collection__description", "current__media_type", "language",
         )
-        .annotate(documents=Count("pk"), dated=Count("pk", DATED))
+        .annotate(documents=Count("pk"), dated=Count("pk", DATED), filed=Count("pk", FILED))
     )  # fmt: skip
     keys: set[str] = set()
     collections: Counter[tuple[str, str]] = Counter()
@@ -99,9 +101,9 @@ def facets_among(searchable: QuerySet[Document]) -> Facets:
     languages: Counter[tuple[str, str]] = Counter()
     hints: dict[str, tuple[str, str]] = {}
     dated_documents = 0
-    for slug, name, meta_keys, icon, description, media_type, language, documents, dated in rows:
-        dated_documents += dated
-        keys.update(meta_keys)
+    for slug, name, meta_keys, icon, description, media_type, language, documents, *more in rows:
+        dated_documents += more[0]
+        keys.update(meta_keys, [FOLDER] if more[1] else [])
         hints[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents
@@ -173,12 +175,24 @@ def chosen_of_parts(
 
 
 def metadata_facets(metadata: Metadata) -> tuple[KeyFacet, ...]:
-    """A document's metadata by label, each value with the filter for documents that share it."""
+    """A document's metadata by label, without its folders.
+
+    Each value has the filter for the documents that share it.
+    """
     facets = (
         KeyFacet(key, tuple(Option(f"{key}:{text}", text, 1) for text in texts(value)))
         for key, value in metadata.items()
+        if key != FOLDER
     )
     return tuple(sorted(facets, key=lambda one: one.label))
+
+
+def folder_options(metadata: Metadata) -> tuple[Option, ...]:
+    """The folders of an imported document, from the outermost on, each with its filter."""
+    return tuple(
+        Option(f"{FOLDER}:{path}", PurePosixPath(path).name, 1)
+        for path in texts(metadata.get(FOLDER, []))
+    )
 
 
 def type_label(media_type: str) -> str:

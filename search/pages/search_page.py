@@ -30,7 +30,7 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
-from search.analytics.reporting import examples_for
+from search.analytics.reporting import EXAMPLES, examples_for
 from search.answers.models import AnswerFeedback
 from search.domain import QueryFilters
 from search.errors import EmptyQuestion, NoActiveProfile, SearchError
@@ -48,6 +48,7 @@ from search.pages.saved_searches import then_remember
 from search.pages.search_form import SearchForm
 from search.pipeline import SearchResponse
 from search.presentation.notices import left_out, unavailable
+from search.readers.examples import examples_of
 from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
 
@@ -146,7 +147,10 @@ def _results(
     search_id = new_search_id(request, response)
     context = {"form": form, "response": response, "search_id": search_id}
     if response.query.is_empty:
-        context |= {"facets": whole(), "examples": examples_for(request.user)}
+        asked = examples_for(request.user)
+        made = examples_of(request.user, EXAMPLES) if len(asked) < EXAMPLES else []
+        examples = list(dict.fromkeys((*asked, *made)))[:EXAMPLES]
+        context |= {"facets": whole(), "examples": examples}
     else:
         context |= _about(request, form, whole, response)
     rendered = _rendered(request, form, context)

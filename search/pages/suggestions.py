@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -12,7 +12,7 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_safe
 
 from common.api.requests import Rank, actor, states
-from search.readers.suggestions import SuggestionsThrottle, suggest
+from search.readers.suggestions import Suggested, Suggestion, SuggestionsThrottle, suggest
 
 CONTENT_TYPE = "application/x-suggestions+json"
 
@@ -20,9 +20,11 @@ CONTENT_TYPE = "application/x-suggestions+json"
 @require_safe
 @states(rank=Rank.AGENT)
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """The typed text, the suggestions, their kinds as words, and the addresses of their searches.
+    """The typed text, the suggestions, a description of each, and their addresses.
 
-    Four lists by place, as OpenSearch's extension for suggestions defines them.
+    Four lists by place, as OpenSearch's extension for suggestions defines them. A title or a
+    heading has the address of its document or section, any other text that of its search. A
+    heading is described by its document's title, the others by their kinds.
     """
     if SuggestionsThrottle.is_off():
         raise Http404
@@ -34,14 +36,27 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     collections = [slug for slug in request.GET.getlist("collection") if "\0" not in slug]
     suggestions = suggest(typed, request.user, collections, reader=reader)
     texts = [each.text for each in suggestions]
-    labels = [str(each.kind.label) for each in suggestions]
-    search = request.build_absolute_uri(reverse("search:page"))
-    addresses = [f"{search}?{urlencode({'q': text})}" for text in texts]
+    described = [_description(each) for each in suggestions]
+    addresses = [request.build_absolute_uri(_address(each)) for each in suggestions]
     response = JsonResponse(
-        [typed, texts, labels, addresses], safe=False, content_type=CONTENT_TYPE
+        [typed, texts, described, addresses], safe=False, content_type=CONTENT_TYPE
     )
     patch_cache_control(response, private=True, no_store=True)
     return response
+
+
+def _description(suggestion: Suggestion) -> str:
+    is_heading = suggestion.kind is Suggested.HEADING
+    return suggestion.title if is_heading else str(suggestion.kind.label)
+
+
+def _address(suggestion: Suggestion) -> str:
+    if suggestion.document is None:
+        return f"{reverse('search:page')}?{urlencode({'q': suggestion.text})}"
+    address = reverse("search:document", args=(suggestion.document,))
+    if suggestion.kind is Suggested.TITLE:
+        return address
+    return f"{address}?chunk={suggestion.chunk}#section-{quote(suggestion.anchor)}"
 
 
 @require_safe

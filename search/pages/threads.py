@@ -10,7 +10,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import slugify
@@ -36,14 +36,18 @@ class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
         error_messages = {"title": {"required": _("Type a title.")}}
 
 
+def own_threads(request: HttpRequest) -> QuerySet[Thread]:
+    """The threads of a signed-in user with their `questions`, the last used first."""
+    rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
+    return rows.order_by("-updated", "-pk")  # grouping drops the model's order
+
+
 @never_cache
 @login_required
 @require_safe
 def threads(request: HttpRequest) -> HttpResponse:
     """The user's own threads, the last used first."""
-    rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
-    rows = rows.order_by("-updated", "-pk")  # grouping drops the model's order
-    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(own_threads(request), PER_PAGE).get_page(request.GET.get("page"))
     return render(request, "search/answers/threads.html", {"page": page})
 
 

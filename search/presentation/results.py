@@ -9,12 +9,16 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.currency_dates import Currency
 from ingestion.document_dates import DocumentDate, date_of
 from ingestion.documents import completeness, currency
+from ingestion.domain import BlockKind
+from ingestion.metadata import FOLDER
 from ingestion.models.collections import Viewer
+from ingestion.parsing.page_pictures import is_deck, is_drawn
 from search.domain import Group, Hit, Query, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
@@ -22,6 +26,7 @@ from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.result_rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, mark_phrases, snippet
 
+_CAPTION = re.compile(r"^(?:fig(?:ure|\.)|abb(?:ildung|\.)) ?\d", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(r"[^\W\d_]+")
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.
@@ -99,6 +104,20 @@ class Result:
     @property
     def date_label(self) -> str:
         return currency.date_label(self.date)
+
+    @property
+    def is_pictured(self) -> bool:
+        """Whether the picture of its page says more than its text: a table, a figure or a slide."""
+        if not (self.page and settings.PAGE_PICTURES_BYTES and is_drawn(self.media_type)):
+            return False
+        has_table = any(kind == BlockKind.TABLE for _, kind, *_ in self.layout)
+        return is_deck(self.media_type) or has_table or bool(_CAPTION.search(self.text))
+
+    @property
+    def folder(self) -> str:
+        """The path of its document's folder among the files that it was imported with; or empty."""
+        folders = self.metadata.get(FOLDER)
+        return str(folders[-1]) if isinstance(folders, list) and folders else ""
 
     @property
     def hit(self) -> Hit:

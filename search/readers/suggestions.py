@@ -13,8 +13,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import BooleanField, TextChoices
@@ -61,16 +62,29 @@ class SuggestionsThrottle(UserThrottle):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A text to search for in place of the typed one."""
+    """A text to search for in place of the typed one; a title or a heading is a result by itself.
+
+    `document` is then the public id of its document, and `title` that document's. Of a heading,
+    `chunk` is the ordinal of a passage with its section, and `anchor` the section's.
+    """
 
     kind: Suggested
     text: str
+    document: UUID | None = None
+    title: str = ""
+    chunk: int = 0
+    anchor: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What readers see of it: one heading may be in several documents."""
+        return self.text.casefold(), self.title
 
 
 def suggest(
     typed: str, viewer: Viewer, collections: Sequence[str] = (), *, reader: User | None = None
 ) -> list[Suggestion]:
-    """At most MOST suggestions for the typed text, by kind, each text once.
+    """At most MOST suggestions for the typed text, by kind, each text once in a document.
 
     Only of the collections with these slugs, or of all without any. `reader`, a signed-in user,
     also gets their own searches.
@@ -80,35 +94,40 @@ def suggest(
     hidden = hidden_from(typed, configuration.hides)
     scope = Scope.of(viewer, Filters(collections=tuple(collections))).without(hidden)
     library = matches_in(scope, typed, configuration.patterns)
-    texts = {
-        Suggested.HISTORY: _searches(reader, typed) if reader else [],
-        Suggested.TITLE: library.titles,
+    titles = {each.text for each in library.titles}
+    kinds = (
+        _searches(reader, typed) if reader else [],
+        library.titles,
         # The first heading of a document is often its title.
-        Suggested.HEADING: [each for each in library.headings if each not in library.titles],
-        Suggested.IDENTIFIER: library.identifiers,
-    }
-    chosen = islice(_in_turn(texts, typed), MOST)
+        [each for each in library.headings if each.text not in titles],
+        library.identifiers,
+    )
+    chosen = islice(_in_turn(kinds), MOST)
     return sorted(chosen, key=lambda one: tuple(Suggested).index(one.kind))
 
 
-def _in_turn(texts: dict[Suggested, list[str]], typed: str) -> Iterator[Suggestion]:
-    """The best of each kind, then the second of each, and so on; each text once."""
-    once = {typed.casefold()}
-    for turn in zip_longest(*texts.values()):
-        for kind, text in zip(texts, turn, strict=True):
-            if text is not None and text.casefold() not in once:
-                once.add(text.casefold())
-                yield Suggestion(kind, text)
+def _in_turn(kinds: Sequence[Sequence[Suggestion]]) -> Iterator[Suggestion]:
+    """The best of each kind, then the second of each, and so on; searches for a text once."""
+    searches: set[str] = set()
+    for each in filter(None, chain.from_iterable(zip_longest(*kinds))):
+        text = each.text.casefold()
+        if each.kind is Suggested.HEADING or text not in searches:
+            searches.add(text)
+            yield each
 
 
-def _searches(user: User, typed: str) -> list[str]:
+def _searches(user: User, typed: str) -> list[Suggestion]:
     """The user's own searches that match, the newest first."""
     words = typed_words(typed)
     if not words or len(typed) > MOST_CHARS or not keeps_history(user):
         return []
-    rows = history_of(user).filter(question__icontains=words[-1])
+    rows = history_of(user).filter(question__icontains=words[-1]).exclude(question__iexact=typed)
     questions = rows.values_list("question", flat=True)[:MOST_READ]
-    return [each for each in questions if len(each) <= MOST_CHARS and matches(each, words)]
+    return [
+        Suggestion(Suggested.HISTORY, each)
+        for each in questions
+        if len(each) <= MOST_CHARS and matches(each, words)
+    ]
 
 
 # The most texts that are read for a beginning, in any order: the next letter distinguishes the
@@ -130,23 +149,24 @@ steelyard_words(NULL, jsonb_path_query_array(ingestion_chunk.sections, '$[*][2]'
 # each row, where EXISTS could become a join with all chunks.
 _STATEMENT = """
 WITH RECURSIVE titled AS MATERIALIZED (
-    SELECT title, current_id FROM ingestion_document
+    SELECT public_id, title, current_id FROM ingestion_document
     WHERE steelyard_words(NULL, title) @@ %(words)s::tsquery
 ),
-sectioned(sections) AS MATERIALIZED ({sections}),
+sectioned(sections, ordinal, document_id) AS MATERIALIZED ({sections}),
 form(beginning, form, chunk_id) AS (
     SELECT beginning, first.* FROM unnest(%(beginnings)s::text[]) beginning,
     LATERAL ({first_form}) first
     UNION ALL
     SELECT beginning, next.* FROM form, LATERAL ({next_form}) next
 )
-(SELECT 'title', title, NULL FROM titled, LATERAL ({current}) one LIMIT {most})
+(SELECT 'title', title, NULL, public_id, title, 0 FROM titled, LATERAL ({current}) one LIMIT {most})
 UNION ALL
-(SELECT 'heading', jsonb_path_query_array(sections, '$[*][2]')::text, NULL
- FROM sectioned LIMIT {most})
+(SELECT 'heading', sections::text, NULL, d.public_id, d.title, ordinal
+ FROM sectioned JOIN ingestion_document d ON d.id = document_id LIMIT {most})
 UNION ALL
 SELECT 'identifier',
-       concat_ws(E'\\n', d.title, array_to_string(c.heading_path, E'\\n'), c.text), form
+       concat_ws(E'\\n', d.title, array_to_string(c.heading_path, E'\\n'), c.text), form,
+       NULL, '', 0
 FROM (SELECT form, chunk_id FROM form LIMIT {most_forms}) form
 JOIN ingestion_chunk c ON c.id = chunk_id JOIN ingestion_document d ON d.id = c.document_id
 """
@@ -161,11 +181,11 @@ ORDER BY i.form, i.chunk_id LIMIT 1
 
 @dataclass(slots=True)
 class Matches:
-    """The matching texts, each once: those that begin with the typed text come first."""
+    """The matching suggestions: those that begin with the typed text come first."""
 
-    titles: list[str] = field(default_factory=list)
-    headings: list[str] = field(default_factory=list)
-    identifiers: list[str] = field(default_factory=list)
+    titles: list[Suggestion] = field(default_factory=list)
+    headings: list[Suggestion] = field(default_factory=list)
+    identifiers: list[Suggestion] = field(default_factory=list)
 
 
 def typed_words(typed: str) -> list[str]:
@@ -183,15 +203,23 @@ def matches(text: str, words: Sequence[str]) -> bool:
     return {*words[:-1]} <= {*own} and any(word.startswith(words[-1]) for word in own)
 
 
-def best_first(texts: Iterable[str], typed: str) -> list[str]:
-    """The texts of at most MOST_CHARS, each once: those with the typed beginning first, then the
-    shortest.
+def best_first(suggestions: Iterable[Suggestion], typed: str) -> list[Suggestion]:
+    """Those of at most MOST_CHARS, each once: those with the typed beginning first, then the
+    shortest. Of a section in several passages, the first.
     """
-    once = {text.casefold(): text for text in texts if len(text) <= MOST_CHARS}
-    once.pop(typed.casefold(), None)
     start = folded(typed)
+    once: dict[tuple[str, str], Suggestion] = {}
+    for each in sorted(suggestions, key=lambda one: one.chunk):
+        if len(each.text) <= MOST_CHARS:
+            once.setdefault(each.key, each)
     return sorted(
-        once.values(), key=lambda text: (not folded(text).startswith(start), len(text), text)
+        once.values(),
+        key=lambda one: (
+            not folded(one.text).startswith(start),
+            len(one.text),
+            one.text,
+            one.title,
+        ),
     )
 
 
@@ -203,26 +231,36 @@ def matches_in(scope: Scope, typed: str, patterns: Sequence[Pattern]) -> Matches
     with connection.cursor() as cursor:
         cursor.execute(*_statement(scope, typed, words))
         rows = cursor.fetchall()
-    headings = (name for kind, names, _ in rows if kind == "heading" for name in json.loads(names))
+    headings = (
+        Suggestion(Suggested.HEADING, heading, document, title, chunk, anchor)
+        for kind, sections, _, document, title, chunk in rows
+        if kind == "heading"
+        for _, _, heading, anchor in json.loads(sections)
+        if matches(heading, words)
+    )
     mentions = (
-        mention.text
-        for _, text, form in rows
+        Suggestion(Suggested.IDENTIFIER, mention.text)
+        for _, text, form, *_ in rows
         if form
         for mention in find_identifiers(text, patterns)
-        if any(form == each.form for each in index_forms(mention))
+        if mention.text.casefold() != typed.casefold()
+        and any(form == each.form for each in index_forms(mention))
     )
-    return Matches(
-        best_first((title for kind, title, _ in rows if kind == "title"), typed),
-        best_first((name for name in headings if matches(name, words)), typed),
-        best_first(mentions, typed),
+    titles = (
+        Suggestion(Suggested.TITLE, text, document, text)
+        for kind, text, _, document, *_ in rows
+        if kind == "title"
     )
+    return Matches(*(best_first(each, typed) for each in (titles, headings, mentions)))
 
 
 def _statement(scope: Scope, typed: str, words: Sequence[str]) -> tuple[str, dict[str, Any]]:
     query = " & ".join(f"'{word}'" for word in words) + ":*"
     chunks = scope.chunks.order_by()
     conditions = {
-        "sections": chunks.filter(_is(_IN_SECTIONS, query)).values("sections"),
+        "sections": chunks.filter(_is(_IN_SECTIONS, query)).values(
+            "sections", "ordinal", "document_id"
+        ),
         "current": chunks.filter(_is("version_id = titled.current_id")).values("pk")[:1],
         "chunk": chunks.filter(_is("ingestion_chunk.id = i.chunk_id")).values("pk")[:1],
     }

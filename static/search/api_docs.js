@@ -3,7 +3,10 @@
 
 const place = document.getElementById("swagger-ui");
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+const follow = () => {
+  const { classList, dataset } = document.documentElement;
+  classList.toggle("dark-mode", dataset.theme ? dataset.theme === "dark" : dark.matches);
+};
 follow();
 dark.addEventListener("change", follow);
 

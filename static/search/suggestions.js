@@ -1,5 +1,6 @@
 // Suggestions below the search box while typing: a combobox with a list. Enter searches for what
-// was typed unless a row is chosen. Without this file the box works as it is.
+// was typed unless a row is chosen: a title or a heading opens its document, another text is
+// searched for. Without this file the box works as it is.
 (() => {
   "use strict";
   const box = document.getElementById("q");
@@ -41,6 +42,11 @@
     box.setAttribute("aria-expanded", "false");
   };
   const take = (row) => {
+    if (!new URL(row.dataset.address).searchParams.has("q")) {
+      close();
+      location.assign(row.dataset.address);
+      return;
+    }
     box.value = row.firstElementChild.textContent;
     close();
     list.replaceChildren();
@@ -48,10 +54,11 @@
   };
 
   // Node by node, so that a title is never read as markup.
-  const row = (text, kind, place) => {
+  const row = (text, description, address, place) => {
     const [item, label, beside] = ["li", "span", "small"].map((name) => document.createElement(name));
     label.textContent = text;
-    beside.textContent = kind;
+    beside.textContent = description;
+    item.dataset.address = address;
     item.id = `suggestion-${place}`;
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
@@ -71,10 +78,10 @@
         silentUntil = Date.now() + 1000 * (Number(response.headers.get("Retry-After")) || 10);
         return;
       }
-      const [, texts, kinds] = await response.json();
+      const [, texts, descriptions, addresses] = await response.json();
       if (signal.aborted || document.activeElement !== box) return;
       choose(-1);
-      list.replaceChildren(...texts.map((text, place) => row(text, kinds[place], place)));
+      list.replaceChildren(...texts.map((text, place) => row(text, descriptions[place], addresses[place], place)));
       open();
     } catch {
       // Aborted, or the server cannot be reached, which the search itself says.

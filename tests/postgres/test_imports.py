@@ -81,6 +81,7 @@ def test_each_member_of_an_archive_is_a_document_with_its_path_as_source() -> No
     }
     document = Document.objects.get(source="pages/01.md")
     assert document.source_kind == SourceKind.UPLOAD
+    assert document.metadata == {"folder": ["pages"]}
     assert document.latest is not None
     assert document.latest.lane == Lane.BULK
     assert document.latest.file_name == "01.md"

@@ -106,12 +106,15 @@ def test_a_moved_file_keeps_its_document_and_its_embeddings(
     for pk in DocumentVersion.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
         processing_steps.advance(pk)
     before = document("c.txt")
+    assert before.metadata == {"folder": ["deep"]}
+    Document.objects.filter(pk=before.pk).update(metadata=before.metadata | {"tags": ["old"]})
     embedded = set(ChunkEmbedding.objects.values_list("pk", flat=True))
     (root / "deep" / "c.txt").rename(root / "third.txt")
     looks(folder, 2)
     after = document("third.txt")
     assert (after.pk, after.public_id) == (before.pk, before.public_id)
     assert after.title == "third"
+    assert after.metadata == {"tags": ["old"]}
     assert after.versions.count() == 1
     assert after.latest is not None
     assert after.latest.file_name == "third.txt"

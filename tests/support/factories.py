@@ -40,6 +40,7 @@ def upload(
     file_name: str = "note.md",
     title: str = "",
     source: str = "",
+    path: str = "",
     user: User | None = None,
 ) -> services.Receipt:
     """Upload a document and return its receipt; no worker processes it."""
@@ -51,6 +52,7 @@ def upload(
         title=title,
         source=source,
         acting_user=user,
+        path=path,
     )
 
 

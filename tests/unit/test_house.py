@@ -43,6 +43,7 @@ ALLOWED: dict[str, int] = {
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
     "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
+    "0133-results-while-typing": 210,  # the home page's examples, folders, theme and language
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
     "0131-menu-of-the-admin": 142,  # 16 entries, tabs, a search for pages; words of the audit
     "0129-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents

@@ -20,6 +20,7 @@ from ingestion.metadata import (
     check_key,
     check_metadata,
     clean,
+    folders_of,
     from_lines,
     read_value,
 )
@@ -174,3 +175,18 @@ class TestKeysOfColumns:
         except InvalidMetadata:
             return
         assert as_key(key) == key == check_key(key)
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [
+        ("hr/leave/form.pdf", {"folder": ["hr", "hr/leave"]}),
+        ("form.pdf", {}),
+        ("", {}),
+        ("x" * 1_001 + "/form.pdf", {}),
+        ("/".join("abcdefgh" for _ in range(150)) + "/form.pdf", {}),
+    ],
+    ids=["nested", "none", "no path", "too long", "too deep"],
+)
+def test_a_path_leads_through_these_folders(path: str, folders: dict[str, list[str]]) -> None:
+    assert folders_of(path) == folders

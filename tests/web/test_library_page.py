@@ -15,6 +15,7 @@ from ingestion import services
 from ingestion.models import Collection, Document
 from search.models import Hide
 from search.pages import library as pages
+from tests.support.factories import make_document
 from tests.support.shown_results import documents, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("library", "clean_cache")]
@@ -216,3 +217,22 @@ class TestMetadata:
         html = client.get(described.regions.get_absolute_url()).content.decode()
         assert "&lt;b&gt;wet&lt;/b&gt;" in html
         assert "<b>wet" not in html
+
+
+def test_folders_of_an_import_are_a_facet_and_a_breadcrumb(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    handbook = Collection.objects.get(slug="handbook")
+    for path in ("hr/leave/a.md", "hr/pay/b.md"):
+        make_document(handbook, f"# {path}\n\nThe folder {path}.\n", path=path)
+
+    assert "Folder hr 2 hr/leave 1 hr/pay 1" in text_of(html_of(client))
+    assert listed(html_of(client, meta="folder:hr/pay")) == ["hr/pay/b.md"]
+    assert {*listed(html_of(client, meta="folder:hr"))} == {"hr/leave/a.md", "hr/pay/b.md"}
+    assert "Handbook hr/pay" in text_of(html_of(client, "/", q="folder hr/pay/b.md"))
+
+    document = Document.objects.get(title="hr/pay/b.md")
+    with django_assert_num_queries(4):
+        page = html_of(client, f"/documents/{document.public_id}/")
+    assert "/library/?collection=handbook&amp;meta=folder%3Ahr%2Fpay" in page
+    assert "Handbook hr pay" in text_of(page)

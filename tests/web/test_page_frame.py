@@ -260,3 +260,21 @@ def test_pages_and_json_are_compressed(client: Client) -> None:
     # Of equal content, so that lengths say nothing.
     lengths = {len(client.get("/login/", headers=packed).content) for _ in range(8)}
     assert len(lengths) > 1
+
+
+def test_a_reader_chooses_theme_and_language_and_returns_to_the_page(client: Client) -> None:
+    def choose(address: str = "/?q=a", **chosen: str) -> str:
+        response = client.post("/appearance/", chosen, headers={"referer": address})
+        return response.headers["Location"]
+
+    assert "data-theme" not in client.get("/").content.decode()
+    assert choose("http://testserver/?q=a", theme="dark") == "http://testserver/?q=a"
+    assert '<html lang="en" data-theme="dark">' in client.get("/").content.decode()
+    choose(language="de")
+    assert '<html lang="de" data-theme="dark">' in client.get("/").content.decode()
+
+    choose(theme="x\"onload='")
+    choose(theme="")
+    assert '<html lang="de">' in client.get("/").content.decode()
+    assert choose("https://evil.example/", theme="light") == "/"
+    assert client.get("/appearance/").status_code == 405

@@ -119,6 +119,33 @@ def test_results_and_answers_carry_the_same_places(client: Client, handbook: Doc
     assert [each["rectangles"] for each in found] == [[]]
 
 
+def test_a_result_with_a_table_or_a_figure_shows_its_page(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    rows = [["Signal", "Meaning"], ["long", "the ferry leaves"], ["short", "the ferry waits"]]
+    pages = [
+        [("h1", "Signals"), ("table", rows)],
+        [("h1", "Piers"), ("p", "The ferry lies at pier four. " * 30)],
+        [("h1", "Tides"), ("p", "Figure 3: the ferry at low tide. " * 30)],
+    ]
+    secret = make_collection("Secret", visibility=Visibility.SIGNED_IN)
+    make_document(secret, builders.make_pdf(pages), file_name="ferry.pdf")
+    assert "thumbnail" not in client.get("/", {"q": "low tide"}).content.decode()
+    client.force_login(User.objects.create_user("eve"))
+    shown = []
+    for question, page in (("long signal", "1"), ("pier four", ""), ("low tide", "3")):
+        html = client.get("/", {"q": question}).content.decode()
+        found = re.findall(r'class="thumbnail".*?src="([^"]+)".*?src="([^"]+)"', html)
+        assert [picture.split("/")[-2] for picture, _ in found] == ([page] if page else [])
+        shown += found
+    for picture, mark in shown:
+        assert client.get(mark).status_code == 200
+        assert Client().get(picture).status_code == Client().get(mark).status_code == 404
+    settings.PAGE_PICTURES_BYTES = 0
+    assert "thumbnail" not in client.get("/", {"q": "low tide"}).content.decode()
+
+
 def test_slow_rectangles_are_left_for_the_next_request(
     client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:

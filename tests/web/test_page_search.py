@@ -273,12 +273,12 @@ def test_first_visit_shows_collections_and_working_examples(
     assert "Search 5 documents" in text
     assert "Handbook 4" in text
     assert "Ship&#x27;s papers 1" in text
-    assert "Asked and answered here" not in text
+    assert "Try one of these" not in text
     assert "Meaning 67 %" in text
     for visitor in ("ann", "ben", "eve"):
         results = [Document.objects.get(title="Database connections").public_id]
         say(make_event("where do I set connections", visitor=visitor, results=results), "click")
-    assert "Asked and answered here" in text_of(ask(client))
+    assert "Try one of these" in text_of(ask(client))
 
     examples = re.findall(r'<li><a href="(/\?q=[^"]+)"', ask(client).split("Collections")[0])
     assert [unquote(address) for address in examples] == ["/?q=where do I set connections"]

@@ -72,7 +72,8 @@ def told(typed: str, viewer: User | None = None, *slugs: str, **more: Any) -> li
         pytest.param("2031-779", [("identifier", "PII-2031-7790")], id="by its last parts"),
         pytest.param("jose pen", [("heading", "Straßen für José Peña")], id="without accents"),
         pytest.param("strassen fuer", [("heading", "Straßen für José Peña")], id="written out"),
-        pytest.param("Ratings", [], id="not what was typed"),
+        pytest.param("Ratings", [("heading", "Ratings")], id="a whole heading is a result"),
+        pytest.param("PII-2031-7790", [], id="not the search that was typed"),
         pytest.param("r", [], id="one letter"),
         pytest.param(" \x00&':*!|()\\ ", [], id="what means something to Postgres"),
         pytest.param("rat" * 100, [], id="too long"),
@@ -144,9 +145,34 @@ def test_browsers_get_addresses_and_kinds_in_the_reader_s_language(client: Clien
     assert response["Content-Type"] == "application/x-suggestions+json"
     assert response["Cache-Control"] == "private, no-store"
     typed, texts, kinds, addresses = response.json()
-    assert (typed, texts, kinds) == ("ratin", ["Ratings"], ["Überschrift"])
-    assert addresses == ["http://testserver/?q=Ratings"]
-    assert client.get(addresses[0]).status_code == 200
+    assert (typed, texts, kinds) == ("ratin", ["Ratings"], ["Rate limits of the server"])
+    page = client.get(addresses[0]).content.decode()
+    assert f'id="{addresses[0].partition("#")[2]}"' in page
+
+    _, texts, kinds, addresses = client.get(
+        "/suggestions/", {"q": "rate"}, headers={"accept-language": "de"}
+    ).json()
+    assert (texts[0], kinds[0]) == ("Rate limits of the server", "Titel")
+    assert "Rate limits of the server</h1>" in client.get(addresses[0]).content.decode()
+    identifiers = client.get("/suggestions/", {"q": "pii-2031-77"}).json()
+    assert identifiers[3][0] == "http://testserver/?q=PII-2031-7788"
+
+
+def test_one_heading_in_two_documents_is_told_apart(client: Client) -> None:
+    library = make_collection("Fees")
+    for year in (2025, 2026):
+        make_document(
+            library, f"# Fees {year}\n\n## Refunds of fees\n\nNone.\n", file_name=f"{year}.md"
+        )
+    make_document(
+        make_collection("Board", visibility=Visibility.SIGNED_IN),
+        "# Plans\n\n## Refunds of fees\n\nSecret.\n",
+    )
+    _, texts, titles, addresses = client.get("/suggestions/", {"q": "refunds"}).json()
+
+    assert texts == ["Refunds of fees"] * 2
+    assert titles == ["Fees 2025", "Fees 2026"]
+    assert len({*addresses}) == 2
 
 
 def test_suggestions_have_their_own_rate_limit(

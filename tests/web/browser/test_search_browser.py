@@ -220,13 +220,11 @@ def test_suggestions_are_chosen_by_keys_alone(open_page: OpenPage, member: User)
     page.keyboard.press("Alt+ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"\?q=Database\+connections$"))
-    expect(box).to_have_value("Database connections")
-    expect(box).to_be_focused()
-    expect(rows.first).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"/documents/[0-9a-f-]{36}/$"))
+    expect(page.get_by_role("heading", name="Database connections").first).to_be_visible()
 
 
-def test_enter_searches_the_typed_text_and_a_click_the_suggestion(open_page: OpenPage) -> None:
+def test_enter_searches_the_typed_text_and_a_click_opens_the_section(open_page: OpenPage) -> None:
     page = open_page()
     rows = page.get_by_role("option")
     page.locator("#q").press_sequentially("conn", delay=20)
@@ -237,10 +235,8 @@ def test_enter_searches_the_typed_text_and_a_click_the_suggestion(open_page: Ope
 
     page.keyboard.type("ection t", delay=20)
     rows.filter(has_text="Connection timeouts").click()
-    expect(page).to_have_url(re.compile(r"\?q=Connection\+timeouts$"))
-    expect(page.locator("#q")).to_be_focused()
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(".result-link").first).to_be_focused()
+    expect(page).to_have_url(re.compile(r"/documents/.*#section-connection-timeouts$"))
+    expect(page.get_by_role("heading", name="Connection timeouts")).to_be_in_viewport()
 
 
 def test_search_works_without_suggestions(open_page: OpenPage) -> None:
