@@ -189,6 +189,19 @@ class TestGoldenQueries:
         client.post(delete, {"post": "yes"})
         assert not GoldenQuery.objects.exists()
 
+    def test_a_class_that_nobody_chose_is_the_detected_one_in_grey(
+        self, client: Client, settings: Any
+    ) -> None:
+        settings.SEARCH_QUERY_CHARS = 30
+        GoldenQuery.objects.create(text="compare rye and wheat")
+        GoldenQuery.objects.create(text="rye", query_class="concept")
+        GoldenQuery.objects.create(text="rye " * 20)  # longer than a search may be
+        page = text_of(client.get(f"{ADMIN}/goldenquery/"))
+        assert '<span class="sy-muted">Comparison</span>' in page
+        assert '<span class="sy-muted">-</span>' in page
+        assert "Concept question" in page
+        assert '<span class="sy-muted">Concept question</span>' not in page
+
     def test_judgements_of_others_are_read_only(
         self, documents: dict[str, Document], administrator: User
     ) -> None:

@@ -18,6 +18,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -26,7 +27,14 @@ from unfold.decorators import display
 
 from common.admin.mixins import ViewersForm, actor
 from ingestion.models import Document
+from search.domain import QueryClass
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.read import read_query
+from search.errors import SearchError
 from search.models import SearchProfile
+from search.presentation.labels import CLASS_LABELS
+from search.query.rule_classifier import classify
 from search.tuning import golden_queries as golden
 from search.tuning import judging
 from search.tuning.admin.golden_pages import JUDGE, GoldenPages, GoldenQueryForm
@@ -70,7 +78,7 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
     )
     form = GoldenQueryForm
     list_display = (
-        "text", "judged", "spread_label", "query_class", "first_label", "last_measure", "origin",
+        "text", "judged", "spread_label", "class_label", "first_label", "last_measure", "origin",
         "enabled",
     )  # fmt: skip
     list_filter = (DiffersFilter, "origin", "query_class", "enabled")
@@ -118,6 +126,24 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
         if not query.spread:
             return "-"
         return ("far" if query.spread > 1 else "near"), str(query.spread)
+
+    @admin.display(description=_("query class"), ordering="query_class")
+    def class_label(self, query: Any) -> str:
+        """The class that a person chose, else in grey the detected one."""
+        if query.query_class:
+            return str(CLASS_LABELS[QueryClass(query.query_class)])
+        return format_html('<span class="sy-muted">{}</span>', query.detected)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The list, with the class that the rules detect for each query of its page.
+
+        A plugged-in model is not asked: the list would wait for it once a row.
+        """
+        changelist = super().get_changelist_instance(request)
+        configured = configuration.current()  # one query a page, not one a row
+        for query in changelist.result_list:
+            query.detected = _detected(query.text, configured)
+        return changelist
 
     @admin.display(description=_("must be first"))
     def first_label(self, query: Any) -> str:
@@ -184,6 +210,15 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuery]) -> None:
         for query in queryset:
             golden.delete(query)
+
+
+def _detected(text: str, configured: Configuration) -> str:
+    """The label of the class that the rules give the text; "-" if no search can run it."""
+    try:
+        query = read_query(text, configured)
+    except SearchError:
+        return "-"
+    return str(CLASS_LABELS[classify(query, configured.rules).query_class])
 
 
 def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:
