@@ -269,7 +269,7 @@ def test_code_blocks_have_known_languages() -> None:
 # Variables of others, and those of a seed system that this one has not.
 NOT_OURS = re.compile(
     r"AWS_\w+|\w+_WEIGHT|SSL_CERT_FILE|IR_DATASETS_HOME|RELEVANCE_DIR|LC_MESSAGES"
-    r"|PERIODIC_TASKS|ADMIN_LINES"  # names in the settings of a part
+    r"|PERIODIC_TASKS|ADMIN_PAGES"  # names in the settings of a part
 )
 
 
