@@ -27,10 +27,7 @@ EVENT_STREAM = "text/event-stream"
 MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
-CONFIDENCE = (
-    "How sure it is that this answers the question, 0 to 1. Of quotes, the probability that the "
-    "first one does. Null where there is none."
-)
+CONFIDENCE = "How sure it is that this answers the question, 0 to 1; null where it is not known."
 
 
 class CitationSerializer(serializers.Serializer[Any]):
@@ -137,9 +134,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
         choices=EVIDENCE, help_text="How well its sources bear it out. `none`: do not repeat it."
     )
     confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
-    retrieval_confidence = serializers.FloatField(
-        allow_null=True, help_text="A search's `answer_confidence`: of the results it was made of."
-    )
+    retrieval_confidence = serializers.FloatField(allow_null=True, help_text="Of its search.")
     supported = serializers.FloatField(
         allow_null=True, help_text="The share of the checked sentences that are supported."
     )

@@ -194,8 +194,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         source="classification.confidence", help_text="The rule's confidence in the class, 0 to 1."
     )
     confidence = serializers.FloatField(
-        source="classification.confidence",
-        help_text="Until 0.4 the same as `class_confidence`; from then on `answer_confidence`.",
+        source="classification.confidence", help_text="Until 0.4 `class_confidence`."
     )
     answer_confidence = ConfidenceField(
         source="confidence",

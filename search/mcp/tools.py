@@ -70,10 +70,9 @@ class _Server(MCPServer[Any]):
         self._known = {tool.name: list(tool.parameters["properties"]) for tool in tools}
 
     async def call_tool(self, name: str, arguments: Any, *args: Any, **kwargs: Any) -> Any:
-        if name == "answer" and "query" not in arguments and "question" in arguments:
+        if name == "answer" and "query" not in arguments:
             # Its name in 0.2, of which agents' lists of tools may be: until 0.4.
-            arguments = {**arguments, "query": arguments["question"]}
-            del arguments["question"]
+            arguments = {{"question": "query"}.get(k, k): each for k, each in arguments.items()}
         known = self._known.get(name, list(arguments))
         if unknown := [each for each in arguments if each not in known]:
             # The SDK drops them: a filter that an agent invents would search everything.
