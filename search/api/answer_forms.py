@@ -27,6 +27,7 @@ EVENT_STREAM = "text/event-stream"
 MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
+CONFIDENCE = "How sure it is that this answers the question, 0 to 1; null where it is not known."
 
 
 class CitationSerializer(serializers.Serializer[Any]):
@@ -132,8 +133,8 @@ class AnswerSerializer(serializers.Serializer[Any]):
     evidence = serializers.ChoiceField(
         choices=EVIDENCE, help_text="How well its sources bear it out. `none`: do not repeat it."
     )
-    confidence = serializers.FloatField(allow_null=True)
-    retrieval_confidence = serializers.FloatField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
+    retrieval_confidence = serializers.FloatField(allow_null=True, help_text="Of its search.")
     supported = serializers.FloatField(
         allow_null=True, help_text="The share of the checked sentences that are supported."
     )
@@ -173,7 +174,7 @@ class AnswerSummarySerializer(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=MODES)
     state = serializers.ChoiceField(choices=STATES)
     text = serializers.CharField(help_text="Empty if it is withheld.")
-    confidence = serializers.FloatField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
     model = serializers.CharField()
     thread = serializers.UUIDField(allow_null=True)
     withheld = serializers.BooleanField()

@@ -190,8 +190,11 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     rule = serializers.CharField(
         source="classification.rule", help_text="The rule that chose the class."
     )
+    class_confidence = serializers.FloatField(
+        source="classification.confidence", help_text="The rule's confidence in the class, 0 to 1."
+    )
     confidence = serializers.FloatField(
-        source="classification.confidence", help_text="The rule's confidence in the class."
+        source="classification.confidence", help_text="Until 0.4 `class_confidence`."
     )
     answer_confidence = ConfidenceField(
         source="confidence",
@@ -268,6 +271,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
             "experiment": trial and TrialSerializer(trial).data,
             "query_class": kind.query_class.value,
             "rule": kind.rule,
+            "class_confidence": kind.confidence,
             "confidence": kind.confidence,
             "answer_confidence": None if sure is None else round(float(sure), 6),
             "low_confidence": response.low_confidence,

@@ -70,6 +70,9 @@ class _Server(MCPServer[Any]):
         self._known = {tool.name: list(tool.parameters["properties"]) for tool in tools}
 
     async def call_tool(self, name: str, arguments: Any, *args: Any, **kwargs: Any) -> Any:
+        if name == "answer" and "query" not in arguments:
+            # Its name in 0.2, of which agents' lists of tools may be: until 0.4.
+            arguments = {{"question": "query"}.get(k, k): each for k, each in arguments.items()}
         known = self._known.get(name, list(arguments))
         if unknown := [each for each in arguments if each not in known]:
             # The SDK drops them: a filter that an agent invents would search everything.
@@ -166,7 +169,7 @@ def _add_reading(tools: list[Tool], identify: Identify) -> None:
 def _add_answering(tools: list[Tool], identify: Identify) -> None:
     @_tool(tools, "Answer with citations")
     async def answer(
-        question: Question,
+        query: Question,
         ctx: Context,
         mode: Annotated[
             Literal["", "instant", "auto", "thinking"],
@@ -184,7 +187,7 @@ def _add_answering(tools: list[Tool], identify: Identify) -> None:
         that it may not be the answer. `notes` say where sources disagree: repeat it."""
         caller = await in_thread(lambda: _admitted(identify(ctx)))
         filters = await in_thread(lambda: tool_results.filters(collection, caller))
-        asked = _answer_request(question, mode, filters, caller)
+        asked = _answer_request(query, mode, filters, caller)
         answer = await _answered(replace(asked, abstain_below=abstain_below))
         return await in_thread(lambda: tool_results.answered(answer, caller, rectangles=rectangles))
 
@@ -196,10 +199,10 @@ def _admitted(caller: Caller) -> Caller:
     return caller
 
 
-def _answer_request(question: str, mode: str, filters: Filters, caller: Caller) -> AnswerRequest:
+def _answer_request(query: str, mode: str, filters: Filters, caller: Caller) -> AnswerRequest:
     request = caller.request
     return AnswerRequest(
-        question,
+        query,
         viewer=caller.viewer,
         visitor="" if request is None else visitor_of(request).key,
         budget_key="" if request is None else budget_key(request),

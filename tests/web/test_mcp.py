@@ -114,6 +114,7 @@ def test_every_tool_only_reads() -> None:
     for name, argument, others in (
         ("search", "query", {"collection", "abstain_below"}),
         ("fetch", "id", set()),
+        ("answer", "query", {"mode", "collection", "rectangles", "abstain_below"}),
     ):
         schema = tools[name].input_schema
         assert schema["required"] == [argument]
@@ -128,7 +129,8 @@ def test_every_tool_only_reads() -> None:
         ("search", {"query": "x", "limit": 3}, "limit: There is no such argument."),
         ("fetch", {"id": MISSING, "max_chars": 9}, "max_chars: There is no such argument."),
         ("list_collections", {"limit": 3}, "limit: There is no such argument: none is read here."),
-        ("answer", {"question": "x", "stream": True}, "stream: There is no such argument."),
+        ("answer", {"query": "x", "stream": True}, "stream: There is no such argument."),
+        ("answer", {"query": "x", "question": "y"}, "question: There is no such argument."),
     ],
 )
 def test_unknown_arguments_are_refused_by_name(
@@ -141,8 +143,13 @@ def test_search_and_answer_look_in_the_named_collection_alone(shown: Document) -
     other = make_document(make_collection("Other"), CONNECTIONS, title="Elsewhere")
     (only,) = call("search", query="connection timeout", collection="other")["results"]
     assert only["id"].startswith(str(other.public_id))
-    answered = call("answer", question="How long is a connection timeout?", collection="other")
+    answered = call("answer", query="How long is a connection timeout?", collection="other")
     assert {source["collection"] for source in answered["sources"]} == {"Other"}
+
+
+def test_the_question_of_an_answer_may_have_its_name_of_0_2(shown: Document) -> None:
+    answered = call("answer", question="How long is a connection timeout?")
+    assert answered["text"] == call("answer", query="How long is a connection timeout?")["text"]
 
 
 @pytest.mark.parametrize("tool", ["search", "answer"])
@@ -150,17 +157,17 @@ def test_search_and_answer_look_in_the_named_collection_alone(shown: Document) -
 def test_an_unknown_collection_is_said_like_a_hidden_one(
     shown: Document, hidden: Document, tool: str, collection: str
 ) -> None:
-    question = {"query" if tool == "search" else "question": "connection timeout"}
+    question = "connection timeout"
     slug = shown.collection.slug
-    assert refused(tool, **question, collection=collection) == (
+    assert refused(tool, query=question, collection=collection) == (
         f"There is no collection “{collection}” that you may read. There are: {slug}."
     )
     said = "A collection that you named does not exist, or you may not read it."
-    question = {name: f"{text} collection:{collection}" for name, text in question.items()}
+    question += f" collection:{collection}"
     if tool == "search":
-        assert refused(tool, **question) == said
+        assert refused(tool, query=question) == said
     else:
-        assert said in call(tool, **question)["notes"]
+        assert said in call(tool, query=question)["notes"]
 
 
 def test_a_document_is_read_whole_by_its_id(shown: Document) -> None:
@@ -175,7 +182,7 @@ def test_a_disabled_passage_is_not_in_the_whole_text(shown: Document) -> None:
 
 
 def test_answer_cites_what_fetch_reads(shown: Document) -> None:
-    answered = call("answer", question="How long is a connection timeout?")
+    answered = call("answer", query="How long is a connection timeout?")
     assert answered["state"] == "done"
     cited = next(source for source in answered["sources"] if source["cited"])
     assert f"[{cited['number']}]" in answered["text"]
@@ -185,7 +192,7 @@ def test_answer_cites_what_fetch_reads(shown: Document) -> None:
 def test_tool_errors_contain_advice(shown: Document) -> None:
     assert "Use an id that `search` returned" in refused("fetch", id="nonsense")
     assert "Ask in fewer words" in refused("search", query="x" * 5000)
-    assert refused("answer") == "question: Field required."
+    assert refused("answer") == "query: Field required."
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
@@ -202,7 +209,7 @@ def test_outsiders_find_no_trace_of_a_hidden_document(
     clean(call("search", viewer, query="pirates burying treasure PII-2031-7788"))
     clean(refused("search", viewer, query="treasure collection:cabin"))
     clean(call("list_collections", viewer))
-    clean(call("answer", viewer, question="Where is the treasure of the pirates?"))
+    clean(call("answer", viewer, query="Where is the treasure of the pirates?"))
     for suffix in ("", ":0", ":99"):
         ours = refused("fetch", viewer, id=f"{hidden.public_id}{suffix}")
         theirs = refused("fetch", viewer, id=f"{MISSING}{suffix}")
@@ -339,7 +346,7 @@ def test_answers_are_limited_as_over_the_api(
     monkeypatch.setattr("common.api.access.AnonymousAnswersThrottle.THROTTLE_RATES", rates)
 
     async def run(client: Client) -> list[Any]:
-        asked = {"question": "connection timeout"}
+        asked = {"query": "connection timeout"}
         first, second = [await client.call_tool("answer", asked) for _ in range(2)]
         return [first, second, await client.call_tool("search", {"query": "timeout"})]
 

@@ -97,9 +97,58 @@ def assert_annotated(content: str, annotations: list[dict[str, Any]]) -> None:
     assert len(LINK.findall(content)) == len(annotations)
 
 
+# What two programs send besides the model and the messages, by their sources: Open WebUI to a
+# connection of its server, from the browser and for a title; aichat.
+OPEN_WEBUI = {
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "chat_id": "5c1f4a52-0c46-4d1c-9d3c-4a1c1f0d6b1e",
+    "session_id": "wXyZ1234abcd",
+    "id": "b3b2f0f7-7d0a-4f0c-9a5e-0f8f6a0f3f11",
+    "params": {},
+    "tool_servers": [],
+    "tool_ids": None,
+    "files": [],
+    "filter_ids": [],
+    "features": {"image_generation": False, "code_interpreter": False, "web_search": False},
+    "variables": {"{{USER_NAME}}": "Ann", "{{CURRENT_DATE}}": "2026-11-28"},
+    "model_item": {"id": "steelyard:instant", "object": "model", "urlIdx": 0},
+    "background_tasks": {"title_generation": True, "tags_generation": True},
+    "user": {"name": "Ann", "id": "1", "email": "ann@example.org", "role": "user"},
+}
+TITLE = {"stream": False, "metadata": {"task": "title_generation"}, "max_completion_tokens": 1000}
+AICHAT = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 800, "stream": True}
+
+
 @pytest.mark.django_db
 @pytest.mark.usefixtures("clean_cache")
 class TestChat:
+    @pytest.mark.parametrize(
+        ("sent", "headers"),
+        [
+            pytest.param(OPEN_WEBUI, {"X-OpenWebUI-User-Name": "Ann"}, id="open-webui"),
+            pytest.param(AICHAT, {"Accept": "text/event-stream"}, id="aichat"),
+        ],
+    )
+    def test_a_program_lists_models_and_gets_its_stream(
+        self, client: APIClient, sent: dict[str, Any], headers: dict[str, str]
+    ) -> None:
+        listed = client.get(MODELS, headers=headers).json()["data"]
+        assert "steelyard:instant" in [each["id"] for each in listed]
+        talk = [{"role": "system", "content": "Be brief."}, *ASK]
+        body = {"model": "steelyard:instant", "messages": talk, **sent}
+        events = chunks(client.post(CHAT, body, headers=headers))
+        choices = [each["choices"][0] for each in events if each["choices"]]
+        content = "".join(each["delta"].get("content") or "" for each in choices)
+        assert content == chat(client)["choices"][0]["message"]["content"]
+        assert choices[-1]["finish_reason"] == "stop"
+        assert ("usage" in events[-1]) == ("stream_options" in sent)
+
+    def test_a_title_that_a_program_asks_for_is_one_completion(self, client: APIClient) -> None:
+        task = [{"role": "user", "content": "### Task:\nGenerate a title.\n### Chat:\n" + QUESTION}]
+        (choice,) = chat(client, messages=task, **TITLE)["choices"]
+        assert choice["message"]["content"]
+
     def test_a_completion_has_links_annotations_and_citations(
         self, client: APIClient, library: Document
     ) -> None:

@@ -547,6 +547,7 @@ def test_further_pages_show_no_confidence_notice(client: Client, threshold: Any)
 def test_api_separates_confidence_of_answer_and_class(api: APIClient) -> None:
     known, unknown = body_of(api, KNOWN), body_of(api, UNKNOWN)
     assert 0 <= unknown["answer_confidence"] < 0.2 < known["answer_confidence"] <= 1
+    assert unknown["class_confidence"] == unknown["confidence"]  # its name until 0.4
     assert known["confidence"] == body_of(api, KNOWN, page_size=1)["confidence"]
 
 

@@ -27,33 +27,27 @@ class QuestionsField(serializers.ListField):
     child = serializers.CharField(max_length=MAX_QUERY_CHARS)
 
 
-class PinSerializer(CleanSerializer[Pin]):
-    """A document that ranks first for exactly this question. `position` counts from 1."""
-
-    document = DocumentIdField(help_text="Its id.")
-    title = serializers.CharField(source="document.title", read_only=True)
-
-    class Meta:
-        model = Pin
-        fields: tuple[str, ...] = (
-            "id", "query", "document", "title", "position", "enabled", "note", "created",
-            "warnings",
-        )  # fmt: skip
-        read_only_fields = ("created",)
-        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
-
-
-class HideSerializer(CleanSerializer[Hide]):
+class HideSerializer(CleanSerializer[Any]):
     """A document that is hidden from exactly this question; with an empty `query`, from all."""
 
     document = DocumentIdField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
 
     class Meta:
-        model = Hide
-        fields = ("id", "query", "document", "title", "enabled", "note", "created", "warnings")
+        model: type[Hide | Pin] = Hide
+        fields: tuple[str, ...] = (
+            "id", "query", "document", "title", "enabled", "note", "created", "warnings",
+        )  # fmt: skip
         read_only_fields = ("created",)
-        validators: ClassVar[list[Any]] = []
+        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
+
+
+class PinSerializer(HideSerializer):
+    """A document that ranks first for exactly this question. `position` counts from 1."""
+
+    class Meta(HideSerializer.Meta):
+        model = Pin
+        fields = (*HideSerializer.Meta.fields, "position")
 
 
 class SynonymSerializer(CleanSerializer[Synonym]):
@@ -178,9 +172,7 @@ class ClassRuleViewSet(CuratedViewSet[ClassRule]):
 
 class ScopeListParameters(ListParameters):
     collection = CollectionField(required=False, help_text="A slug.")
-    media_type = MediaTypeField(
-        required=False, max_length=120, help_text="The media type of a document type."
-    )
+    media_type = MediaTypeField(required=False, max_length=120, help_text="Of a document type.")
 
 
 class ScopeProfileViewSet(CuratedViewSet[ScopeProfile]):
