@@ -46,7 +46,7 @@ ALLOWED: dict[str, int] = {
     "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
     "0133-results-while-typing": 210,  # the home page's examples, folders, theme and language
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
-    "0131-menu-of-the-admin": 255,  # 16 entries, tabs, a search for pages; what needs doing; uploads
+    "0131-menu-of-the-admin": 255,  # 16 entries, tabs, a search; what needs doing; uploads
     "0129-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
 }
 LONG_FUNCTIONS = 18
