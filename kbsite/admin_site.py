@@ -80,7 +80,8 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The site's page for addresses without one; below the admin, for staff, in its frame."""
     below = request.path.startswith(reverse("admin:index"))
-    if not (below and admin.site.has_permission(request)):
+    # A read-only site refuses before it reads who asks.
+    if not (below and hasattr(request, "user") and admin.site.has_permission(request)):
         return defaults.page_not_found(request, exception)
     frame = {**admin.site.each_context(request), "title": gettext("Page not found")}
     return TemplateResponse(request, "admin/404.html", frame, status=404)
