@@ -58,8 +58,11 @@ def menu_title(part: Mapping[str, Any]) -> Any:
 
 @register.filter
 def page_title(request: HttpRequest) -> Any:
-    """The title of the page of the admin's menu that a request asks for; empty for others."""
-    place = current(request)
+    """The title of the page of the admin's menu that a request asks for; empty for others.
+
+    What is sent to a list, as a choice of rows, is answered by a page with a title of its own.
+    """
+    place = current(request) if request.method == "GET" else None
     return place[1].title if place and request.path == place[1].path else ""
 
 

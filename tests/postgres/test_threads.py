@@ -73,10 +73,10 @@ def ask(thread: Thread, question: str, **changed: Any) -> Answered:
 @pytest.mark.parametrize(
     ("question", "searched_for"),
     [
-        ("And how large is it?", "And how large is it? connection timeout Postgres Database"),
+        ("And how large is it?", "And how large is it? connection timeout Postgres"),
         (
             "What about the pool timeout?",
-            "What about the pool timeout? connection Postgres Database",
+            "What about the pool timeout? connection Postgres",
         ),
         ("Which tool measures the barometer pressure?", None),
         ("What does it say about D40?", None),
@@ -159,7 +159,7 @@ def test_bad_rewriting_by_the_model_falls_back_to_the_rule(
     ask(thread, FIRST)
     use(monkeypatch, ScriptedModel("Set the timeout to five seconds [1].", standalone=reply))
     answer = ask(thread, "And how large is it?")
-    assert answer.searched_for == "And how large is it? connection timeout Postgres Database"
+    assert answer.searched_for == "And how large is it? connection timeout Postgres"
     assert answer.degraded == degraded
 
 

@@ -106,7 +106,11 @@ PIN = re.compile(r"^([\w.-]+)==([^\s;]+).*((?:\\\n +--hash=sha256:\w{64} *)+)", 
 WANTED = {
     "a site": PROJECT["project"]["dependencies"],
     **PROJECT["project"]["optional-dependencies"],
-    **PROJECT["dependency-groups"],
+    # A group may include others, which are here by themselves.
+    **{
+        name: [each for each in listed if isinstance(each, str)]
+        for name, listed in PROJECT["dependency-groups"].items()
+    },
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
+from datetime import date, timedelta
 from html import unescape
 
 import pytest
@@ -12,6 +12,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import strip_tags
 from knox.models import AuthToken
 
@@ -399,7 +400,10 @@ class TestFirstSteps:
         assert steps() == [True, True, True, False]
         profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         published = ProfileChange.Action.PUBLISHED
-        ProfileChange.objects.create(profile=profile, action=published, user=administrator)
+        row = ProfileChange.objects.create(profile=profile, action=published, user=administrator)
+        assert steps() == [True, True, True, True]
+        row.at -= timedelta(days=8)
+        row.save()
         assert steps() == []
 
     def test_first_steps_need_their_permissions(self) -> None:
@@ -407,6 +411,9 @@ class TestFirstSteps:
         assert signed_in(looker).get("/admin/").context["steps"] == []
 
     def test_front_page_shows_the_chosen_period(self, desk: Client) -> None:
+        event = SearchEvent.objects.create(query="t", folded="t", total=1, milliseconds=1.0)
+        assert desk.get("/admin/").context["searching"]["charts"] == []  # of fewer than seven days
+        SearchEvent.objects.filter(pk=event.pk).update(at=timezone.now() - timedelta(days=8))
         page = desk.get("/admin/?days=90")
         assert "in the 90 days since" in page.content.decode()
         assert 'href="?days=90" aria-current="true"' in page.content.decode()

@@ -187,7 +187,7 @@ def test_unfinished_or_failed_document_shows_its_state(client: Client) -> None:
     waiting = upload(shelf, "# Soon\n\nNot yet read.\n", file_name="soon.md").document
     failed = make_document(shelf, "   \n", file_name="blank.txt")
 
-    assert "This document is still being processed (queued)." in read(client, waiting)
+    assert "This document is still being processed (waiting)." in read(client, waiting)
     html = read(client, failed)
     assert "This document could not be processed." in html
     assert failed.latest is not None

@@ -384,14 +384,14 @@ class TestFavourites:
         self, own: Client, library: SimpleNamespace
     ) -> None:
         page, star = library.regions.get_absolute_url(), library.regions.public_id
-        assert 'aria-pressed="false"' in own.get(page).content.decode()
+        assert '"submit" aria-pressed="false"' in own.get(page).content.decode()
         response = own.post(f"/me/favourites/{star}/", {"on": "1", "next": page})
         assert response.headers["Location"] == page
-        assert 'aria-pressed="true"' in own.get(page).content.decode()
+        assert '"submit" aria-pressed="true"' in own.get(page).content.decode()
         assert "Cave regions" in own.get("/me/favourites/").content.decode()
         own.post(f"/me/favourites/{star}/", {"on": "0"})
         assert not Favourite.objects.exists()
-        assert "aria-pressed" not in Client().get(page).content.decode()
+        assert '"submit" aria-pressed' not in Client().get(page).content.decode()
 
     def test_a_hidden_document_is_not_starred_and_no_other_site_is_led_to(
         self, own: Client, reader: User, library: SimpleNamespace
