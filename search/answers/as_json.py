@@ -5,6 +5,7 @@ docs/api.md documents them; a field is never renamed or removed within a version
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
@@ -37,6 +38,12 @@ from search.answers.domain import (
 )
 from search.presentation.navigation import rectangles_of
 
+Absolute = Callable[[str], str]
+# What a source has of its passage under the same name.
+_OF_PASSAGE = (
+    "number", "title", "page", "collection", "collection_slug", "start", "end", "tokens", "score",
+    "rank",
+)  # fmt: skip
 MOST_CONFLICTS = 3  # that an answer names: more are two different texts. A guess
 
 NAMES: dict[type, str] = {
@@ -51,15 +58,15 @@ NAMES: dict[type, str] = {
 }
 
 
-def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
-    """The data of an event; `texts`: with the passages' texts."""
+def event_data(event: Event, *, texts: bool = True, absolute: Absolute = str) -> dict[str, Any]:
+    """The data of an event; `texts`: with the passages' texts; `absolute` makes urls of paths."""
     match event:
         case Begun():
             return {}
         case NewStep(step):
             return step_data(step)
         case Sources(context):
-            return {"sources": sources_data(context, texts=texts), **_measure(context)}
+            return {"sources": sources_data(context, texts, absolute), **_measure(context)}
         case Token(text):
             return {"text": text}
         case Cited(citation):
@@ -67,12 +74,14 @@ def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
         case Checked(index, sentence):
             return {"index": index, **sentence_data(sentence)}
         case Done(answer):
-            return answer_data(answer, texts=texts)
+            return answer_data(answer, texts=texts, absolute=absolute)
         case Failed(code, message, _):
             return {"code": code, "message": message}
 
 
-def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
+def answer_data(
+    answer: Answered, *, texts: bool = True, absolute: Absolute = str
+) -> dict[str, Any]:
     """An answer with its sources, sentences, steps and cost."""
     return {
         "id": answer.id,
@@ -84,7 +93,7 @@ def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
         "state": answer.state.value,
         "text": answer.text,
         "sentences": [sentence_data(each) for each in answer.sentences],
-        "sources": sources_data(answer.context, texts=texts, cited=answer.cited),
+        "sources": sources_data(answer.context, texts, absolute, cited=answer.cited),
         **_measure(answer.context),
         "evidence": answer.evidence.value,
         "confidence": answer.confidence,
@@ -105,35 +114,27 @@ def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
 
 
 def sources_data(
-    context: Context, *, texts: bool = True, cited: tuple[int, ...] | None = None
+    context: Context, texts: bool, absolute: Absolute, *, cited: tuple[int, ...] | None = None
 ) -> list[dict[str, Any]]:
     """The passages of a context; with `cited`, whether the answer cites each."""
     return [
         {
-            **source_data(passage, texts=texts),
+            **source_data(passage, texts, absolute),
             **({} if cited is None else {"cited": passage.number in cited}),
         }
         for passage in context.passages
     ]
 
 
-def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
+def source_data(passage: Passage, texts: bool, absolute: Absolute) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "number": passage.number,
+        **{name: getattr(passage, name) for name in _OF_PASSAGE},
         "document": passage.document_id,
-        "title": passage.title,
         "heading_path": list(passage.heading_path),
-        "page": passage.page,
-        "collection": passage.collection,
         "chunk": passage.ordinal,
         "chunk_ids": list(passage.chunk_ids),
-        "start": passage.start,
-        "end": passage.end,
-        "tokens": passage.tokens,
-        "score": passage.score,
-        "rank": passage.rank,
-        "url": passage_url(passage),
-        "currency": as_data(passage.currency),
+        "url": absolute(passage_url(passage)),
+        "currency": as_data(passage.currency, absolute),
         "date": passage.date and passage.date.as_data(),
     }
     return {**data, "text": passage.text} if texts else data

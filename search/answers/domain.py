@@ -87,6 +87,7 @@ class SourceText:
     text: str
     media_type: str = field(default="", compare=False)
     date: DocumentDate | None = field(default=None, compare=False)
+    collection_slug: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from django.http import StreamingHttpResponse
 from django.utils.translation import gettext as _
 
 from common import UserError
-from search.answers.as_json import NAMES, event_data
+from search.answers.as_json import NAMES, Absolute, event_data
 from search.answers.domain import Event
 
 logger = logging.getLogger(__name__)
@@ -45,19 +45,25 @@ HEADERS = {
 
 
 def sse(
-    events: AsyncIterator[Event], *, texts: bool = True, keepalive: float | None = None
+    events: AsyncIterator[Event],
+    *,
+    texts: bool = True,
+    absolute: Absolute = str,
+    keepalive: float | None = None,
 ) -> StreamingHttpResponse:
     """The events of an answer as server-sent events, in the JSON of `as_json`.
 
     For a synchronous view. Raises what `events` raises before its first event; a later error
-    becomes an event `error`, and the end. `texts`: with the texts of the sources.
+    becomes an event `error`, and the end. `texts`: with the texts of the sources;
+    `absolute` makes addresses of their paths.
     """
     numbers = count(1)  # of events
 
     async def frames() -> AsyncGenerator[str]:
         async with contextlib.aclosing(cast("AsyncGenerator[Event]", events)) as each:
             async for event in each:
-                yield frame(NAMES[type(event)], event_data(event, texts=texts), next(numbers))
+                data = event_data(event, texts=texts, absolute=absolute)
+                yield frame(NAMES[type(event)], data, next(numbers))
 
     def failed(error: Exception) -> str:
         code, message = code_and_message(error)

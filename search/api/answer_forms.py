@@ -49,7 +49,10 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     heading_path = serializers.ListField(child=serializers.CharField())
     page = serializers.IntegerField(allow_null=True)
-    collection = serializers.CharField(help_text="The collection's name.")
+    collection = serializers.CharField(
+        help_text="The collection's name. From 0.4 an object of `slug` and `name`, as of a search."
+    )
+    collection_slug = serializers.CharField(help_text="The collection, as requests name it.")
     chunk = serializers.IntegerField(help_text="The ordinal of its first passage, from 0.")
     chunk_ids = serializers.ListField(child=serializers.IntegerField())
     start = serializers.IntegerField(help_text="Offset into the document's extracted text.")
@@ -57,7 +60,7 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     score = serializers.FloatField()
     rank = serializers.IntegerField(help_text="Among the results of the search.")
-    url = serializers.CharField(help_text="The path of the document's page at the passage.")
+    url = serializers.URLField(help_text="The document's page at the passage.")
     currency = CurrencyField(help_text="Whether its document is current: say it if not.")
     date = DocumentDateField(help_text="Say it of what may have changed since.")
     cited = serializers.BooleanField(help_text="Whether the answer cites it.")
@@ -243,8 +246,13 @@ def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     keys, visitor = [row.pk for row in rows], visitor_of(request).key
     ratings = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
     feedback = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
+    absolute = request.build_absolute_uri
     return [
-        {**answer_data(recording.for_reader(row)), "at": row.at, "feedback": feedback.get(row.pk)}
+        {
+            **answer_data(recording.for_reader(row), absolute=absolute),
+            "at": row.at,
+            "feedback": feedback.get(row.pk),
+        }
         for row in rows
     ]
 

@@ -137,16 +137,16 @@ class AnswerViewSet(ApiViewSet[Answer]):
         """
         parameters = read_body(request, AskParameters)
         question = answer_request(request, parameters)
-        texts = parameters.validated_data["texts"]
+        texts, absolute = parameters.validated_data["texts"], request.build_absolute_uri
         streams = wants_stream(request, parameters)
         if HEADER in request.headers and (streams or not question.is_recorded):
             text = "A stream, and what is not stored, has no repetition."
             raise ValidationError({HEADER: [text]})
         if streams:
-            return sse(answering.events(question), texts=texts)
+            return sse(answering.events(question), texts=texts, absolute=absolute)
         render_json(request)
         answered = answering.answer(question)
-        data = answer_data(answered, texts=texts)
+        data = answer_data(answered, texts=texts, absolute=absolute)
         if parameters.validated_data["rectangles"]:
             add_rectangles(data, answered.context, viewer=request.user)
         place = location(request, "answer-detail", data["id"])["Location"]
