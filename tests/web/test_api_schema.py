@@ -34,6 +34,7 @@ from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
 from search.models import SearchProfile
 from search.tuning import drafts
+from tests.support.api_rows import OTHER_PROTOCOLS, own_operations
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import require_packages
 
@@ -44,14 +45,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 def schema() -> dict[str, Any]:
     made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return made
-
-
-def operations(schema: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    return [
-        (path, method, operation)
-        for path, methods in schema["paths"].items()
-        for method, operation in methods.items()
-    ]
 
 
 def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
@@ -110,13 +103,35 @@ def test_a_client_generated_from_it_puts_and_searches(
 def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
     schema: dict[str, Any],
 ) -> None:
-    for path, method, operation in operations(schema):
+    for path, method, operation in own_operations(schema):
         errors = {code: r for code, r in operation["responses"].items() if int(code) >= 400}
         assert "429" in errors, (method, path)
         assert operation.get("summary"), (method, path)
         for error in errors.values():
             content = error["content"]["application/problem+json"]
             assert content["schema"] == {"$ref": "#/components/schemas/Error"}
+
+
+def test_other_protocols_are_groups_of_their_own_whose_addresses_exist(settings: Any) -> None:
+    settings.OAUTH = "registration"
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+
+    own = {path for path, _, _ in own_operations(schema)}
+    others = schema["paths"].keys() - own
+    assert {path.split("/")[1] for path in others} == {"v1", "oauth", ".well-known"}
+    assert {tag["name"] for tag in schema["tags"]} >= OTHER_PROTOCOLS
+    for path in others:
+        address = path.format(model="steelyard", resource="mcp")
+        for method in schema["paths"][path]:
+            answer = APIClient().generic(method.upper(), address)
+            # Refused for want of a body or of parameters, maybe; but there is such a view.
+            assert answer.status_code not in (404, 405), (method, address)
+
+
+def test_without_oauth_its_addresses_are_not_described(schema: dict[str, Any]) -> None:
+    assert "/v1/chat/completions" in schema["paths"]
+    assert not [path for path in schema["paths"] if path.startswith(("/oauth", "/.well"))]
+    assert "OAuthTokens" not in schema["components"]["schemas"]
 
 
 def test_schema_is_generated_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
