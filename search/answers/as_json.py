@@ -33,13 +33,17 @@ from search.answers.domain import (
     Statement,
     Step,
     Token,
-    Usage,
     Verdict,
 )
 from search.presentation.navigation import rectangles_of
 
 Absolute = Callable[[str], str]
-# What a source has of its passage under the same name.
+# What an answer and a source have of ours under the same names.
+_OF_ANSWER = (
+    "id", "question", "searched_for", "text", "confidence", "retrieval_confidence", "model",
+    "error", "withheld",
+)  # fmt: skip
+_CHOICES = ("asked_mode", "mode", "state", "evidence")
 _OF_PASSAGE = (
     "number", "title", "page", "collection", "collection_slug", "start", "end", "tokens", "score",
     "rank",
@@ -74,42 +78,31 @@ def event_data(event: Event, *, texts: bool = True, absolute: Absolute = str) ->
         case Checked(index, sentence):
             return {"index": index, **sentence_data(sentence)}
         case Done(answer):
-            return answer_data(answer, texts=texts, absolute=absolute)
+            return answer_data(answer, absolute, texts=texts)
         case Failed(code, message, _):
             return {"code": code, "message": message}
 
 
 def answer_data(
-    answer: Answered, *, texts: bool = True, absolute: Absolute = str
+    answer: Answered, absolute: Absolute = str, *, texts: bool = True
 ) -> dict[str, Any]:
     """An answer with its sources, sentences, steps and cost."""
     return {
-        "id": answer.id,
+        **{name: getattr(answer, name) for name in _OF_ANSWER},
+        **{name: getattr(answer, name).value for name in _CHOICES},
         "query": answer.question,
-        "question": answer.question,
-        "searched_for": answer.searched_for,
-        "asked_mode": answer.asked_mode.value,
-        "mode": answer.mode.value,
-        "state": answer.state.value,
-        "text": answer.text,
         "sentences": [sentence_data(each) for each in answer.sentences],
         "sources": sources_data(answer.context, texts, absolute, cited=answer.cited),
         **_measure(answer.context),
-        "evidence": answer.evidence.value,
-        "confidence": answer.confidence,
-        "retrieval_confidence": answer.retrieval_confidence,
         "supported": supported_share(answer.sentences),
-        "model": answer.model,
         "degraded": list(answer.degraded),
         "notes": list(answer.notes),
         "steps": [step_data(step) for step in answer.steps],
-        "usage": usage_data(answer.usage),
+        "usage": asdict(answer.usage),
         "dropped_citations": answer.dropped,
         "milliseconds": round(answer.milliseconds, 1),
         "first_token_milliseconds": answer.first_token_ms,
         "thread": answer.thread or None,
-        "error": answer.error,
-        "withheld": answer.withheld,
     }
 
 
@@ -190,17 +183,9 @@ def sentence_data(sentence: Sentence) -> dict[str, Any]:
 
 def sentence_from(data: dict[str, Any]) -> Sentence:
     """The sentence that `sentence_data` wrote."""
-    return Sentence(
-        start=data["start"],
-        end=data["end"],
-        text=data["text"],
-        citations=tuple(
-            Citation(each["source"], each["start"], each["end"]) for each in data["citations"]
-        ),
-        verdict=Verdict(data["verdict"]),
-        reasons=tuple(data["reasons"]),
-        credit=data["credit"],
-    )
+    cited = (Citation(each["source"], each["start"], each["end"]) for each in data["citations"])
+    read = {"citations": tuple(cited), "verdict": Verdict(data["verdict"])}
+    return Sentence(**{**data, **read, "reasons": tuple(data["reasons"])})
 
 
 def citation_data(citation: Citation) -> dict[str, int]:
@@ -233,12 +218,8 @@ def step_data(step: Step) -> dict[str, Any]:
         "name": step.name,
         "detail": step.detail,
         "milliseconds": round(step.milliseconds, 1),
-        "usage": usage_data(step.usage),
+        "usage": asdict(step.usage),
     }
-
-
-def usage_data(usage: Usage) -> dict[str, Any]:
-    return asdict(usage)
 
 
 def supported_share(sentences: tuple[Sentence, ...]) -> float | None:

@@ -85,10 +85,7 @@ def export_data(thread: Thread, viewer: Viewer, absolute: Absolute = str) -> dic
         "updated": thread.updated.isoformat(),
         "shared": thread.shared,
         "answers": [
-            {
-                "at": row.at.isoformat(),
-                **answer_data(recording.for_reader(row), absolute=absolute),
-            }
+            {"at": row.at.isoformat(), **answer_data(recording.for_reader(row), absolute)}
             for row in _rows(thread, viewer)
         ],
     }

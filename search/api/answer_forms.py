@@ -27,6 +27,7 @@ EVENT_STREAM = "text/event-stream"
 MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
+_OF_ROW = ("at", "question", "asked_mode", "mode", "state", "model")
 CONFIDENCE = "How sure it is that this answers the question, 0 to 1; null where it is not known."
 
 
@@ -116,19 +117,32 @@ class FeedbackSerializer(serializers.ModelSerializer[AnswerFeedback]):
         read_only_fields = fields
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
-    """An answer with its sources, sentences, steps and cost."""
+class _GivenSerializer(serializers.Serializer[Any]):
+    """What every form of an answer has."""
 
     id = serializers.UUIDField()
     query = serializers.CharField()
     question = serializers.CharField(help_text="The query under its name of 0.2.")
-    searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
     asked_mode = serializers.ChoiceField(choices=MODES)
     mode = serializers.ChoiceField(choices=MODES, help_text="The mode that it took.")
     state = serializers.ChoiceField(
         choices=STATES, help_text="`refused`: nothing that you may read seems to answer."
     )
-    text = serializers.CharField(help_text="Markdown, with citation markers such as `[1]`.")
+    text = serializers.CharField(
+        help_text="Markdown, with citation markers such as `[1]`; empty if it is withheld."
+    )
+    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
+    model = serializers.CharField(help_text="Empty: it consists of quotes.")
+    thread = serializers.UUIDField(allow_null=True)
+    withheld = serializers.BooleanField(
+        help_text="You may no longer read all of its sources: it is empty."
+    )
+
+
+class AnswerSerializer(_GivenSerializer):
+    """An answer with its sources, sentences, steps and cost."""
+
+    searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
     sentences = SentenceSerializer(many=True)
     sources = AnswerSourceSerializer(many=True)
     context_tokens = serializers.IntegerField()
@@ -136,12 +150,10 @@ class AnswerSerializer(serializers.Serializer[Any]):
     evidence = serializers.ChoiceField(
         choices=EVIDENCE, help_text="How well its sources bear it out. `none`: do not repeat it."
     )
-    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
     retrieval_confidence = serializers.FloatField(allow_null=True, help_text="Of its search.")
     supported = serializers.FloatField(
         allow_null=True, help_text="The share of the checked sentences that are supported."
     )
-    model = serializers.CharField(help_text="Empty: it consists of quotes.")
     degraded = serializers.ListField(
         child=serializers.CharField(),
         help_text="What failed, such as `model`, `budget` or `vector`.",
@@ -152,11 +164,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     dropped_citations = serializers.IntegerField(help_text="Markers of sources that do not exist.")
     milliseconds = serializers.FloatField()
     first_token_milliseconds = serializers.FloatField(allow_null=True)
-    thread = serializers.UUIDField(allow_null=True)
     error = serializers.CharField(help_text="The code of a failure; otherwise empty.")
-    withheld = serializers.BooleanField(
-        help_text="You may no longer read all of its sources: it is empty."
-    )
 
 
 class StoredAnswerSerializer(AnswerSerializer):
@@ -166,21 +174,10 @@ class StoredAnswerSerializer(AnswerSerializer):
     feedback = FeedbackSerializer(allow_null=True, help_text="Your own; null: none.")
 
 
-class AnswerSummarySerializer(serializers.Serializer[Any]):
+class AnswerSummarySerializer(_GivenSerializer):
     """An answer in a list."""
 
-    id = serializers.UUIDField()
     at = serializers.DateTimeField()
-    query = serializers.CharField()
-    question = serializers.CharField(help_text="The query under its name of 0.2.")
-    asked_mode = serializers.ChoiceField(choices=MODES)
-    mode = serializers.ChoiceField(choices=MODES)
-    state = serializers.ChoiceField(choices=STATES)
-    text = serializers.CharField(help_text="Empty if it is withheld.")
-    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
-    model = serializers.CharField()
-    thread = serializers.UUIDField(allow_null=True)
-    withheld = serializers.BooleanField()
 
 
 class GiveFeedbackSerializer(Parameters):
@@ -245,14 +242,11 @@ def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
     keys, visitor = [row.pk for row in rows], visitor_of(request).key
     ratings = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
-    feedback = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
+    own = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
     absolute = request.build_absolute_uri
     return [
-        {
-            **answer_data(recording.for_reader(row), absolute=absolute),
-            "at": row.at,
-            "feedback": feedback.get(row.pk),
-        }
+        {"at": row.at, "feedback": own.get(row.pk)}
+        | answer_data(recording.for_reader(row), absolute)
         for row in rows
     ]
 
@@ -261,16 +255,11 @@ def summary(row: Answer) -> dict[str, Any]:
     """An answer in a list of the reader's own."""
     is_withheld = row.is_withheld
     return {
+        **{name: getattr(row, name) for name in _OF_ROW},
         "id": row.public_id,
-        "at": row.at,
         "query": row.question,
-        "question": row.question,
-        "asked_mode": row.asked_mode,
-        "mode": row.mode,
-        "state": row.state,
         "text": "" if is_withheld else row.text,
         "confidence": None if is_withheld else row.confidence,
-        "model": row.model,
         "thread": row.thread.public_id if row.thread is not None else None,
         "withheld": is_withheld,
     }
