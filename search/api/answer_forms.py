@@ -16,7 +16,7 @@ from ingestion.api.serializers import CurrencyField, DocumentDateField
 from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
 from search.answers.as_json import answer_data
-from search.answers.domain import Mode, State, Verdict
+from search.answers.domain import CONFIDENCE, Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.api.parameters import QuestionParameters, WeightsObjectField
@@ -28,7 +28,6 @@ MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
 _OF_ROW = ("at", "question", "asked_mode", "mode", "state", "model")
-CONFIDENCE = "How sure it is that this answers the question, 0 to 1; null where it is not known."
 
 
 class CitationSerializer(serializers.Serializer[Any]):

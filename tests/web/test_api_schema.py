@@ -32,6 +32,8 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
+from search.answers.domain import CONFIDENCE, Answered
+from search.mcp.tool_results import AnswerItem
 from search.models import SearchProfile
 from search.tuning import drafts
 from tests.support.api_rows import OTHER_PROTOCOLS, own_operations
@@ -132,6 +134,17 @@ def test_without_oauth_its_addresses_are_not_described(schema: dict[str, Any]) -
     assert "/v1/chat/completions" in schema["paths"]
     assert not [path for path in schema["paths"] if path.startswith(("/oauth", "/.well"))]
     assert "OAuthTokens" not in schema["components"]["schemas"]
+
+
+def test_the_confidence_of_an_answer_means_one_thing(schema: dict[str, Any]) -> None:
+    (meaning, _) = CONFIDENCE.split(";")
+    page = (settings.BASE_DIR / "docs/answers.md").read_text()
+    for text in (page, Answered.__doc__ or ""):
+        assert meaning.removeprefix("The") in " ".join(text.split())
+    for name in ("Answer", "StoredAnswer", "AnswerSummary"):
+        field = schema["components"]["schemas"][name]["properties"]["confidence"]
+        assert field["description"] == CONFIDENCE
+    assert AnswerItem.model_fields["confidence"].description == CONFIDENCE
 
 
 def test_schema_is_generated_once_for_all_readers(api: APIClient, edit: APIClient) -> None:
