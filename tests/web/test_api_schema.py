@@ -58,8 +58,12 @@ def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:
     assert f"version: {settings.VERSION}\n" in target.read_text()
 
 
-def test_a_client_generated_from_it_puts_and_searches(
-    schema: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: APIClient
+def test_a_client_generated_from_it_goes_the_round(
+    schema: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    edit: APIClient,
+    administrator: User,
 ) -> None:
     """The generator of docs/agents.md, and what it makes, against this site."""
     require_packages("openapi-python-client")
@@ -73,16 +77,20 @@ def test_a_client_generated_from_it_puts_and_searches(
 
     def answer(request: httpx.Request) -> httpx.Response:
         kind, address = request.headers.get("Content-Type", ""), request.url.raw_path.decode()
-        told = edit.generic(request.method, address, request.read(), kind)
-        return httpx.Response(told.status_code, content=told.content)
+        guard = {name: request.headers[name] for name in ("If-Match",) if name in request.headers}
+        told = edit.generic(request.method, address, request.read(), kind, headers=guard)
+        return httpx.Response(told.status_code, headers=dict(told.items()), content=b"".join(told))
 
     here = httpx.Client(transport=httpx.MockTransport(answer), base_url="http://testserver")
     client = kb.AuthenticatedClient("http://testserver", "token").set_httpx_client(here)
 
     def call(operation: str, **given: Any) -> Any:
-        answer = import_module(f"kb.api.{operation}").sync_detailed(client=client, **given)
+        answer = whole(operation, **given)
         assert answer.status_code < 300, answer.content
         return answer.parsed
+
+    def whole(operation: str, **given: Any) -> Any:
+        return import_module(f"kb.api.{operation}").sync_detailed(client=client, **given)
 
     make_collection("Handbook")
     target = models.SyncTargetRequest(collection="handbook")
@@ -100,6 +108,20 @@ def test_a_client_generated_from_it_puts_and_searches(
     made = call("documents.documents_create", body=body)
     for document in (made, call("documents.documents_retrieve", public_id=put.document)):
         assert document.readers.to_dict() == {"groups": [], "people": ["editor"]}
+
+    asked = models.AskParametersRequest(query="When is high water?")
+    assert call("answers.answers_create", body=asked).state == "done"
+    streamed = {**asked.to_dict(), "stream": True}
+    told = client.get_httpx_client().post("/api/v1/answers/", json=streamed).text
+    assert told.index("event: sources") < told.index("event: done")
+    edit.force_authenticate(administrator)
+    shown = whole("profiles.profiles_retrieve", profile="default")
+    weights = models.ClassSharesRequest.from_dict({"general": {"vector": 0.5, "keyword": 0.5}})
+    body = models.PatchedProfileEditRequest(weights=weights)
+    guarded = {"body": body, "if_match": shown.headers["ETag"]}
+    draft = call("profiles.profiles_partial_update", profile=shown.parsed.key, **guarded)
+    late = whole("profiles.profiles_partial_update", profile=draft.key, **guarded)
+    assert (draft.key, late.parsed.code) == ("default@6", "precondition_failed")
 
 
 def test_every_operation_has_a_summary_and_states_its_errors_in_the_one_shape(
