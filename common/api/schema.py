@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import yaml
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.permissions import SAFE_METHODS, AllowAny
 
+from common.accounts import app_grants
 from common.api.access import OPEN, needed
 from common.api.errors import PROBLEM
 from common.api.idempotency import HEADER
 from common.api.serializers import Parameters, Strict
 from common.api.views import StrictView, parameters_of
 
+# OpenAI's and OAuth's addresses. They have conventions of their own, and no serializers.
+PROTOCOLS = Path(__file__).with_name("other_protocols.yaml")
 _TEXT = {"type": "string"}
 _OBJECT = {"type": "object", "additionalProperties": True}
 ERROR_SCHEMA: dict[str, Any] = {
@@ -170,9 +175,14 @@ def error_response(status: int) -> dict[str, Any]:
     return {"description": ERRORS[status], "content": {PROBLEM: content}}
 
 
-def add_error_component(
-    result: dict[str, Any], generator: Any, request: Any, public: bool
-) -> dict[str, Any]:
-    """Add the component that all errors reference to the schema; return the schema."""
-    result["components"].setdefault("schemas", {})["Error"] = ERROR_SCHEMA
+def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """The schema with what all errors reference, and the other protocols that are on."""
+    schemas = result["components"].setdefault("schemas", {})
+    schemas["Error"] = ERROR_SCHEMA
+    for tag, protocol in yaml.safe_load(PROTOCOLS.read_text()).items():
+        if tag != "oauth" or app_grants.is_on():
+            described = {"name": tag, "description": protocol["description"]}
+            result["tags"] = [*result["tags"], described]
+            result["paths"] |= protocol["paths"]
+            schemas |= protocol["schemas"]
     return result

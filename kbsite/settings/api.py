@@ -92,6 +92,6 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "common.api.schema.add_error_component",
+        "common.api.schema.complete",
     ],
 }

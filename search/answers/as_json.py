@@ -5,6 +5,7 @@ docs/api.md documents them; a field is never renamed or removed within a version
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
@@ -32,11 +33,21 @@ from search.answers.domain import (
     Statement,
     Step,
     Token,
-    Usage,
     Verdict,
 )
 from search.presentation.navigation import rectangles_of
 
+Absolute = Callable[[str], str]
+# What an answer and a source have of ours under the same names.
+_OF_ANSWER = (
+    "id", "question", "searched_for", "text", "confidence", "retrieval_confidence", "model",
+    "error", "withheld",
+)  # fmt: skip
+_CHOICES = ("asked_mode", "mode", "state", "evidence")
+_OF_PASSAGE = (
+    "number", "title", "page", "collection", "collection_slug", "start", "end", "tokens", "score",
+    "rank",
+)  # fmt: skip
 MOST_CONFLICTS = 3  # that an answer names: more are two different texts. A guess
 
 NAMES: dict[type, str] = {
@@ -51,15 +62,15 @@ NAMES: dict[type, str] = {
 }
 
 
-def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
-    """The data of an event; `texts`: with the passages' texts."""
+def event_data(event: Event, *, texts: bool = True, absolute: Absolute = str) -> dict[str, Any]:
+    """The data of an event; `texts`: with the passages' texts; `absolute` makes urls of paths."""
     match event:
         case Begun():
             return {}
         case NewStep(step):
             return step_data(step)
         case Sources(context):
-            return {"sources": sources_data(context, texts=texts), **_measure(context)}
+            return {"sources": sources_data(context, texts, absolute), **_measure(context)}
         case Token(text):
             return {"text": text}
         case Cited(citation):
@@ -67,73 +78,56 @@ def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
         case Checked(index, sentence):
             return {"index": index, **sentence_data(sentence)}
         case Done(answer):
-            return answer_data(answer, texts=texts)
+            return answer_data(answer, absolute, texts=texts)
         case Failed(code, message, _):
             return {"code": code, "message": message}
 
 
-def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
+def answer_data(
+    answer: Answered, absolute: Absolute = str, *, texts: bool = True
+) -> dict[str, Any]:
     """An answer with its sources, sentences, steps and cost."""
     return {
-        "id": answer.id,
+        **{name: getattr(answer, name) for name in _OF_ANSWER},
+        **{name: getattr(answer, name).value for name in _CHOICES},
         "query": answer.question,
-        "question": answer.question,
-        "searched_for": answer.searched_for,
-        "asked_mode": answer.asked_mode.value,
-        "mode": answer.mode.value,
-        "state": answer.state.value,
-        "text": answer.text,
         "sentences": [sentence_data(each) for each in answer.sentences],
-        "sources": sources_data(answer.context, texts=texts, cited=answer.cited),
+        "sources": sources_data(answer.context, texts, absolute, cited=answer.cited),
         **_measure(answer.context),
-        "evidence": answer.evidence.value,
-        "confidence": answer.confidence,
-        "retrieval_confidence": answer.retrieval_confidence,
         "supported": supported_share(answer.sentences),
-        "model": answer.model,
         "degraded": list(answer.degraded),
         "notes": list(answer.notes),
         "steps": [step_data(step) for step in answer.steps],
-        "usage": usage_data(answer.usage),
+        "usage": asdict(answer.usage),
         "dropped_citations": answer.dropped,
         "milliseconds": round(answer.milliseconds, 1),
         "first_token_milliseconds": answer.first_token_ms,
         "thread": answer.thread or None,
-        "error": answer.error,
-        "withheld": answer.withheld,
     }
 
 
 def sources_data(
-    context: Context, *, texts: bool = True, cited: tuple[int, ...] | None = None
+    context: Context, texts: bool, absolute: Absolute, *, cited: tuple[int, ...] | None = None
 ) -> list[dict[str, Any]]:
     """The passages of a context; with `cited`, whether the answer cites each."""
     return [
         {
-            **source_data(passage, texts=texts),
+            **source_data(passage, texts, absolute),
             **({} if cited is None else {"cited": passage.number in cited}),
         }
         for passage in context.passages
     ]
 
 
-def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
+def source_data(passage: Passage, texts: bool, absolute: Absolute) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "number": passage.number,
+        **{name: getattr(passage, name) for name in _OF_PASSAGE},
         "document": passage.document_id,
-        "title": passage.title,
         "heading_path": list(passage.heading_path),
-        "page": passage.page,
-        "collection": passage.collection,
         "chunk": passage.ordinal,
         "chunk_ids": list(passage.chunk_ids),
-        "start": passage.start,
-        "end": passage.end,
-        "tokens": passage.tokens,
-        "score": passage.score,
-        "rank": passage.rank,
-        "url": passage_url(passage),
-        "currency": as_data(passage.currency),
+        "url": absolute(passage_url(passage)),
+        "currency": as_data(passage.currency, absolute),
         "date": passage.date and passage.date.as_data(),
     }
     return {**data, "text": passage.text} if texts else data
@@ -189,17 +183,9 @@ def sentence_data(sentence: Sentence) -> dict[str, Any]:
 
 def sentence_from(data: dict[str, Any]) -> Sentence:
     """The sentence that `sentence_data` wrote."""
-    return Sentence(
-        start=data["start"],
-        end=data["end"],
-        text=data["text"],
-        citations=tuple(
-            Citation(each["source"], each["start"], each["end"]) for each in data["citations"]
-        ),
-        verdict=Verdict(data["verdict"]),
-        reasons=tuple(data["reasons"]),
-        credit=data["credit"],
-    )
+    cited = (Citation(each["source"], each["start"], each["end"]) for each in data["citations"])
+    read = {"citations": tuple(cited), "verdict": Verdict(data["verdict"])}
+    return Sentence(**{**data, **read, "reasons": tuple(data["reasons"])})
 
 
 def citation_data(citation: Citation) -> dict[str, int]:
@@ -232,12 +218,8 @@ def step_data(step: Step) -> dict[str, Any]:
         "name": step.name,
         "detail": step.detail,
         "milliseconds": round(step.milliseconds, 1),
-        "usage": usage_data(step.usage),
+        "usage": asdict(step.usage),
     }
-
-
-def usage_data(usage: Usage) -> dict[str, Any]:
-    return asdict(usage)
 
 
 def supported_share(sentences: tuple[Sentence, ...]) -> float | None:

@@ -31,7 +31,7 @@ _TOKENIZER = EstimatedTokenizer()
 # What a passage has of the first of its pieces.
 _OF_FIRST = (
     "document", "document_id", "version", "ordinal", "title", "page", "collection_id", "collection",
-    "language", "start", "media_type", "date", "completeness",
+    "collection_slug", "language", "start", "media_type", "date", "completeness",
 )  # fmt: skip
 
 

@@ -27,6 +27,9 @@ class Mode(StrEnum):
     THINKING = "thinking"
 
 
+CONFIDENCE = (
+    "The probability that the answer answers the question, 0 to 1; null where it is not known."
+)
 # From this confidence on, quotes are called an answer: at most 10% of those are wrong
 # (docs/answers.md).
 SURE = 0.78
@@ -87,6 +90,7 @@ class SourceText:
     text: str
     media_type: str = field(default="", compare=False)
     date: DocumentDate | None = field(default=None, compare=False)
+    collection_slug: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,9 +276,10 @@ class Answered:
 
     `text` is Markdown with citation markers `[1]`, none of which names a missing passage.
     `searched_for` is the question that was searched for: standalone, in a conversation.
-    `confidence` is the product of what the retrieval, the citations and the fields of the answer
-    are worth (S4-16, S4-17); None if the retrieval has none. `model` is empty for an extractive
-    answer. `degraded` names what failed: "model" or "budget", and signals and stages of the search.
+    `confidence` is the probability that the answer answers the question, 0 to 1; of a quote, that
+    its first piece does (`answerability`), of a model's text an estimate (`product_confidence`).
+    None if the retrieval has none. `model` is empty for an extractive answer. `degraded` names what
+    failed: "model" or "budget", and signals and stages of the search.
     `dropped` counts markers of passages that do not exist. `is_cut`: the model was not allowed to
     write more; this is not stored. `error` is the code of a failure. `withheld`: its reader may not
     read all of its sources; then only the ids, the question, the modes and the state are filled.

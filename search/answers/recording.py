@@ -276,6 +276,7 @@ def _context(row: Answer) -> Context:
             heading_path=tuple(source.heading_path),
             collection_id=source.document.readers_id,
             collection=source.document.collection.name,
+            collection_slug=source.document.collection.slug,
             media_type=source.version.media_type if source.version else "",
             date=date_of_version(source.document, source.version),
             **{name: getattr(source, name) for name in _OF_PASSAGES},

@@ -33,6 +33,7 @@ from search.answers.domain import Event
 
 logger = logging.getLogger(__name__)
 
+EventData = Callable[[Event], dict[str, Any]]
 KEEPALIVE_SECONDS = 15.0
 KEEPALIVE = ": keepalive\n\n"
 # Frames that wait for a slow reader; then the model's stream waits too.
@@ -45,19 +46,19 @@ HEADERS = {
 
 
 def sse(
-    events: AsyncIterator[Event], *, texts: bool = True, keepalive: float | None = None
+    events: AsyncIterator[Event], data: EventData = event_data, *, keepalive: float | None = None
 ) -> StreamingHttpResponse:
     """The events of an answer as server-sent events, in the JSON of `as_json`.
 
     For a synchronous view. Raises what `events` raises before its first event; a later error
-    becomes an event `error`, and the end. `texts`: with the texts of the sources.
+    becomes an event `error`, and the end. `data` makes the data of each.
     """
     numbers = count(1)  # of events
 
     async def frames() -> AsyncGenerator[str]:
         async with contextlib.aclosing(cast("AsyncGenerator[Event]", events)) as each:
             async for event in each:
-                yield frame(NAMES[type(event)], event_data(event, texts=texts), next(numbers))
+                yield frame(NAMES[type(event)], data(event), next(numbers))
 
     def failed(error: Exception) -> str:
         code, message = code_and_message(error)

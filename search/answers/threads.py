@@ -23,7 +23,7 @@ from common.accounts.models import User
 from ingestion.documents.page_labels import page_label
 from ingestion.models.collections import Viewer
 from search.answers import recording
-from search.answers.as_json import answer_data, passage_url
+from search.answers.as_json import Absolute, answer_data, passage_url
 from search.answers.domain import Answered, Passage, State
 from search.answers.models import Answer, ModelCall, Thread
 from search.answers.rendering import age, linked_text, plain_line
@@ -76,7 +76,7 @@ def export(thread: Thread, viewer: Viewer, *, base: str = "") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
+def export_data(thread: Thread, viewer: Viewer, absolute: Absolute = str) -> dict[str, Any]:
     """The thread as a JSON object, with its answers in the form of `as_json`."""
     return {
         "id": str(thread.public_id),
@@ -85,7 +85,7 @@ def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
         "updated": thread.updated.isoformat(),
         "shared": thread.shared,
         "answers": [
-            {"at": row.at.isoformat(), **answer_data(recording.for_reader(row))}
+            {"at": row.at.isoformat(), **answer_data(recording.for_reader(row), absolute)}
             for row in _rows(thread, viewer)
         ],
     }

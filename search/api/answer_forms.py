@@ -16,7 +16,7 @@ from ingestion.api.serializers import CurrencyField, DocumentDateField
 from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
 from search.answers.as_json import answer_data
-from search.answers.domain import Mode, State, Verdict
+from search.answers.domain import CONFIDENCE, Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
 from search.answers.models import Answer, AnswerFeedback, Thread
 from search.api.parameters import QuestionParameters, WeightsObjectField
@@ -27,7 +27,7 @@ EVENT_STREAM = "text/event-stream"
 MODES = [mode.value for mode in Mode]
 STATES = [state.value for state in State]
 VERDICTS = [verdict.value for verdict in Verdict]
-CONFIDENCE = "How sure it is that this answers the question, 0 to 1; null where it is not known."
+_OF_ROW = ("at", "question", "asked_mode", "mode", "state", "model")
 
 
 class CitationSerializer(serializers.Serializer[Any]):
@@ -49,7 +49,10 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     heading_path = serializers.ListField(child=serializers.CharField())
     page = serializers.IntegerField(allow_null=True)
-    collection = serializers.CharField(help_text="The collection's name.")
+    collection = serializers.CharField(
+        help_text="The collection's name. From 0.4 an object of `slug` and `name`, as of a search."
+    )
+    collection_slug = serializers.CharField(help_text="The collection, as requests name it.")
     chunk = serializers.IntegerField(help_text="The ordinal of its first passage, from 0.")
     chunk_ids = serializers.ListField(child=serializers.IntegerField())
     start = serializers.IntegerField(help_text="Offset into the document's extracted text.")
@@ -57,7 +60,7 @@ class AnswerSourceSerializer(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     score = serializers.FloatField()
     rank = serializers.IntegerField(help_text="Among the results of the search.")
-    url = serializers.CharField(help_text="The path of the document's page at the passage.")
+    url = serializers.URLField(help_text="The document's page at the passage.")
     currency = CurrencyField(help_text="Whether its document is current: say it if not.")
     date = DocumentDateField(help_text="Say it of what may have changed since.")
     cited = serializers.BooleanField(help_text="Whether the answer cites it.")
@@ -113,19 +116,32 @@ class FeedbackSerializer(serializers.ModelSerializer[AnswerFeedback]):
         read_only_fields = fields
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
-    """An answer with its sources, sentences, steps and cost."""
+class _GivenSerializer(serializers.Serializer[Any]):
+    """What every form of an answer has."""
 
     id = serializers.UUIDField()
     query = serializers.CharField()
     question = serializers.CharField(help_text="The query under its name of 0.2.")
-    searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
     asked_mode = serializers.ChoiceField(choices=MODES)
     mode = serializers.ChoiceField(choices=MODES, help_text="The mode that it took.")
     state = serializers.ChoiceField(
         choices=STATES, help_text="`refused`: nothing that you may read seems to answer."
     )
-    text = serializers.CharField(help_text="Markdown, with citation markers such as `[1]`.")
+    text = serializers.CharField(
+        help_text="Markdown, with citation markers such as `[1]`; empty if it is withheld."
+    )
+    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
+    model = serializers.CharField(help_text="Empty: it consists of quotes.")
+    thread = serializers.UUIDField(allow_null=True)
+    withheld = serializers.BooleanField(
+        help_text="You may no longer read all of its sources: it is empty."
+    )
+
+
+class AnswerSerializer(_GivenSerializer):
+    """An answer with its sources, sentences, steps and cost."""
+
+    searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
     sentences = SentenceSerializer(many=True)
     sources = AnswerSourceSerializer(many=True)
     context_tokens = serializers.IntegerField()
@@ -133,12 +149,10 @@ class AnswerSerializer(serializers.Serializer[Any]):
     evidence = serializers.ChoiceField(
         choices=EVIDENCE, help_text="How well its sources bear it out. `none`: do not repeat it."
     )
-    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
     retrieval_confidence = serializers.FloatField(allow_null=True, help_text="Of its search.")
     supported = serializers.FloatField(
         allow_null=True, help_text="The share of the checked sentences that are supported."
     )
-    model = serializers.CharField(help_text="Empty: it consists of quotes.")
     degraded = serializers.ListField(
         child=serializers.CharField(),
         help_text="What failed, such as `model`, `budget` or `vector`.",
@@ -149,11 +163,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     dropped_citations = serializers.IntegerField(help_text="Markers of sources that do not exist.")
     milliseconds = serializers.FloatField()
     first_token_milliseconds = serializers.FloatField(allow_null=True)
-    thread = serializers.UUIDField(allow_null=True)
     error = serializers.CharField(help_text="The code of a failure; otherwise empty.")
-    withheld = serializers.BooleanField(
-        help_text="You may no longer read all of its sources: it is empty."
-    )
 
 
 class StoredAnswerSerializer(AnswerSerializer):
@@ -163,21 +173,10 @@ class StoredAnswerSerializer(AnswerSerializer):
     feedback = FeedbackSerializer(allow_null=True, help_text="Your own; null: none.")
 
 
-class AnswerSummarySerializer(serializers.Serializer[Any]):
+class AnswerSummarySerializer(_GivenSerializer):
     """An answer in a list."""
 
-    id = serializers.UUIDField()
     at = serializers.DateTimeField()
-    query = serializers.CharField()
-    question = serializers.CharField(help_text="The query under its name of 0.2.")
-    asked_mode = serializers.ChoiceField(choices=MODES)
-    mode = serializers.ChoiceField(choices=MODES)
-    state = serializers.ChoiceField(choices=STATES)
-    text = serializers.CharField(help_text="Empty if it is withheld.")
-    confidence = serializers.FloatField(allow_null=True, help_text=CONFIDENCE)
-    model = serializers.CharField()
-    thread = serializers.UUIDField(allow_null=True)
-    withheld = serializers.BooleanField()
 
 
 class GiveFeedbackSerializer(Parameters):
@@ -242,9 +241,11 @@ def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
     keys, visitor = [row.pk for row in rows], visitor_of(request).key
     ratings = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
-    feedback = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
+    own = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
+    absolute = request.build_absolute_uri
     return [
-        {**answer_data(recording.for_reader(row)), "at": row.at, "feedback": feedback.get(row.pk)}
+        {"at": row.at, "feedback": own.get(row.pk)}
+        | answer_data(recording.for_reader(row), absolute)
         for row in rows
     ]
 
@@ -253,16 +254,11 @@ def summary(row: Answer) -> dict[str, Any]:
     """An answer in a list of the reader's own."""
     is_withheld = row.is_withheld
     return {
+        **{name: getattr(row, name) for name in _OF_ROW},
         "id": row.public_id,
-        "at": row.at,
         "query": row.question,
-        "question": row.question,
-        "asked_mode": row.asked_mode,
-        "mode": row.mode,
-        "state": row.state,
         "text": "" if is_withheld else row.text,
         "confidence": None if is_withheld else row.confidence,
-        "model": row.model,
         "thread": row.thread.public_id if row.thread is not None else None,
         "withheld": is_withheld,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -32,7 +33,7 @@ from common.api.views import AnyNegotiation
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, feedback, recording, threads
-from search.answers.as_json import add_rectangles, answer_data
+from search.answers.as_json import add_rectangles, answer_data, event_data
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
 from search.answers.models import Answer, Thread
@@ -138,15 +139,16 @@ class AnswerViewSet(ApiViewSet[Answer]):
         parameters = read_body(request, AskParameters)
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
+        form = {"texts": texts, "absolute": request.build_absolute_uri}
         streams = wants_stream(request, parameters)
         if HEADER in request.headers and (streams or not question.is_recorded):
             text = "A stream, and what is not stored, has no repetition."
             raise ValidationError({HEADER: [text]})
         if streams:
-            return sse(answering.events(question), texts=texts)
+            return sse(answering.events(question), partial(event_data, **form))
         render_json(request)
         answered = answering.answer(question)
-        data = answer_data(answered, texts=texts)
+        data = answer_data(answered, **form)
         if parameters.validated_data["rectangles"]:
             add_rectangles(data, answered.context, viewer=request.user)
         place = location(request, "answer-detail", data["id"])["Location"]

@@ -27,7 +27,7 @@ from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.answers.as_json import passage_url
 from search.answers.checking.conflicts import differ
-from search.answers.domain import NOT_SUPPORTED, Answered, Passage
+from search.answers.domain import CONFIDENCE, NOT_SUPPORTED, Answered, Passage
 from search.domain import EvidenceLevel
 from search.engine.notes import unreadable_notes
 from search.errors import SearchError
@@ -101,7 +101,7 @@ class AnswerItem(BaseModel):
     text: str = Field(description="Markdown with citations such as [1].")
     state: str = Field(description="done, or refused if nothing readable seems to answer.")
     evidence: EvidenceLevel = Field(description="How well the sources bear it out.")
-    confidence: float | None
+    confidence: float | None = Field(description=CONFIDENCE)
     sources: list[SourceItem]
     unsupported: list[Unsupported] = Field(
         description="Sentences that the cited passages do not bear out, with the reasons."

@@ -121,7 +121,8 @@ def export(request: HttpRequest) -> HttpResponse:
     user = actor(request)
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
     own: dict[str, Any] = own_data(user)
-    own["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
+    absolute = request.build_absolute_uri
+    own["threads"] = [threads.export_data(thread, user, absolute) for thread in threads.of(user)]
     text = json.dumps(own, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)

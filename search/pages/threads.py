@@ -107,7 +107,8 @@ def export(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     row = _thread(request, thread_id)
     viewer, name = _viewer(request), slugify(row.title)[:60] or "thread"
     if request.GET.get("as") == "json":
-        text = json.dumps(conversations.export_data(row, viewer), ensure_ascii=False, indent=2)
+        data = conversations.export_data(row, viewer, request.build_absolute_uri)
+        text = json.dumps(data, ensure_ascii=False, indent=2)
         return _file(text, "application/json", f"{name}.json")
     text = conversations.export(row, viewer, base=request.build_absolute_uri("/"))
     return _file(text, "text/markdown; charset=utf-8", f"{name}.md")

@@ -159,19 +159,39 @@ def test_the_command_line_of_the_mcp_inspector_calls_the_tools(
         inspected("tools/list", token="wrong")
 
 
-def test_types_generated_for_typescript_compile_and_a_search_with_them(
-    site: tuple[str, str],
+GENERATED = {
+    "typed.mts": (
+        "openapi-typescript", "--default-non-nullable=false", "--output", "steelyard.d.ts",
+        "{schema}",
+    ),
+    "orval_trip.mts": ("orval", "--config", "orval.config.mjs"),
+}  # fmt: skip
+COMPILED = (
+    "--noEmit", "--strict", "--module", "nodenext", "--target", "es2022",
+    "--allowImportingTsExtensions",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", GENERATED)
+def test_what_is_generated_for_typescript_compiles_and_goes_the_round(
+    site: tuple[str, str], program: str
 ) -> None:
-    address, key = site
+    """Search, answer, stream, an upload with readers, and a profile changed with `If-Match`."""
+    address, _ = site
+    administrator = User.objects.create_superuser("administrator")
+    key = AuthToken.objects.create(user=administrator)[1]
     schema = f"{address}/api/schema/?format=json"
-    options = ("--default-non-nullable=false", "--output", "steelyard.d.ts")
-    node("node_modules/.bin/openapi-typescript", schema, *options)
-    copy(Path(__file__).with_name("typed.mts"), FOLDER)
-    options = ("--noEmit", "--strict", "--module", "nodenext", "--target", "es2022")
-    node("node_modules/typescript/bin/tsc", *options, "typed.mts")
-    told = node("typed.mts", BASE=address, KEY=key, QUESTION=QUESTION)
-    assert "timeout" in told
-    assert told.splitlines()[-2:] == ["done", "permission_denied"]
+    name, *options = (each.format(schema=schema) for each in GENERATED[program])
+    for each in (program, "orval.config.mjs"):
+        copy(Path(__file__).with_name(each), FOLDER)
+    node(f"node_modules/.bin/{name}", *options, SCHEMA=schema, BASE=address)
+    node("node_modules/typescript/bin/tsc", *COMPILED, program)
+    told = node(program, BASE=address, KEY=key, QUESTION=QUESTION).splitlines()
+    assert "timeout" in " ".join(told[:-4])
+    state, events, readers, changed = told[-4:]
+    assert (state, events) == ("done", "sources token done")
+    assert json.loads(readers) == ["programmer"]
+    assert changed == "default@6 precondition_failed"
 
 
 @pytest.fixture

@@ -23,6 +23,9 @@ from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
 
 V1 = "/api/v1"
+# The tags of addresses that keep other conventions than ours: OpenAI's clients send what a site
+# cannot do, always, so that nothing is refused there, and errors have the protocols' own shapes.
+OTHER_PROTOCOLS = frozenset({"openai", "oauth"})
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class Rows:
         """The values of each parameter of a path of the schema."""
         named = re.findall(r"/([\w-]+)/\{(\w+)\}", path)
         return {name: self.values[before] for before, name in named}
+
+
+def own_operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The path, the method and the description of each operation with our conventions."""
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            if not OTHER_PROTOCOLS & set(operation["tags"]):
+                yield path, method, operation
 
 
 @contextmanager
@@ -88,6 +99,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "token": [AuthToken.objects.get(user=user).token_key],
         "classifier-rules": [api.get(f"{V1}/classifier-rules/").json()["results"][0]["id"]],
         "collections": [shelf.slug],
+        "models": ["steelyard", f"steelyard/{shelf.slug}"],
         "documents": [document, *(str(each.public_id) for each in (made["bread"], failed, binned))],
         "chunks": [0],
         "edits": [

@@ -79,8 +79,10 @@ class TestAsking:
         for sentence in answer["sentences"]:
             assert sentence["verdict"] == "supported"
             assert {each["source"] for each in sentence["citations"]} <= set(numbers)
-        assert answer["sources"][0]["url"].startswith("/documents/")
-        assert "text" in answer["sources"][0]
+        source = answer["sources"][0]
+        assert source["url"].startswith("http://testserver/documents/")
+        assert (source["collection"], source["collection_slug"]) == ("Handbook", "handbook")
+        assert "text" in source
         assert "search" in {step["name"] for step in answer["steps"]}
 
     def test_texts_can_be_left_out_and_what_nothing_answers_is_refused(
@@ -152,6 +154,9 @@ class TestStreaming:
         assert names[-1] == "done"
         assert names.index("sources") < names.index("token")
         final = told[-1][1]
+        (first, *_) = dict(told)["sources"]["sources"]
+        for source in (first, final["sources"][0]):
+            assert source["url"].startswith("http://testserver/documents/")
         assert "".join(data["text"] for name, data in told if name == "token") == final["text"]
         checked = [data for name, data in told if name == "check"]
         assert [data.pop("index") for data in checked] == list(range(len(final["sentences"])))
@@ -169,7 +174,8 @@ class TestReading:
         assert stored.pop("at")
         for name in ("text", "sentences", "state", "question", "searched_for", "confidence"):
             assert stored[name] == answer[name], name
-        assert [s["url"] for s in stored["sources"]] == [s["url"] for s in answer["sources"]]
+        for name in ("url", "collection", "collection_slug"):
+            assert [s[name] for s in stored["sources"]] == [s[name] for s in answer["sources"]]
 
     def test_answer_is_readable_by_its_asker_only(
         self, client: APIClient, administrator: User, api: APIClient

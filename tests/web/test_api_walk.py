@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
 from search.api.views import SchemaOnce
-from tests.support.api_rows import Rows, rows_of_every_kind
+from tests.support.api_rows import Rows, own_operations, rows_of_every_kind
 from tests.support.database import lasting
 from tests.support.url_walker import routes
 
@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "ser
 
 PREFIX = "api/v1/"
 RESOURCES = sorted({each.route.split("/")[2] for each in routes() if each.route.startswith(PREFIX)})
-METHODS = ("get", "post", "put", "patch", "delete")
 # By the type of a parameter: values that are none of it.
 WRONG = {
     "boolean": ("", "zzz", "yes", "no", "on", "2", "3", "null", "None", "true,false"),
@@ -55,14 +54,12 @@ def client(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> APIClient:
 
 def operations(resource: str, rows: Rows) -> Iterator[Operation]:
     """The method, the address of a row that exists, and the description of each operation."""
-    for path, methods in SchemaOnce().get_schema()["paths"].items():
+    for path, method, operation in own_operations(SchemaOnce().get_schema()):
         if path.split("/")[3] == resource:
             address = path
             for name, values in rows.of(path).items():
                 address = address.replace(f"{{{name}}}", str(values[0]))
-            yield from (
-                (method, address, methods[method]) for method in METHODS if method in methods
-            )
+            yield method, address, operation
 
 
 def wrong_values(schema: dict[str, Any]) -> Iterator[str]:

@@ -97,8 +97,9 @@ def assert_annotated(content: str, annotations: list[dict[str, Any]]) -> None:
     assert len(LINK.findall(content)) == len(annotations)
 
 
-# What two programs send besides the model and the messages, by their sources: Open WebUI to a
-# connection of its server, from the browser and for a title; aichat.
+# Fields that two programs send besides the model and the messages, written down from their sources:
+# Open WebUI to its server, from the browser and for a title; aichat. Neither was run against this
+# site, so this shows that fields of these names and shapes change nothing, and no more.
 OPEN_WEBUI = {
     "stream": True,
     "stream_options": {"include_usage": True},

@@ -211,7 +211,8 @@ _SAME = (
 _FIELDS = (
     *_SAME, "pk", "document_id", "version_id", "version__completeness", "version__media_type",
     "heading_path", "sections", "layout",
-    *(f"document__{x}" for x in ("collection__name", "public_id", "language")), *COLUMNS,
+    *(f"document__{x}" for x in ("collection__name", "collection__slug", "public_id", "language")),
+    *COLUMNS,
 )  # fmt: skip
 
 
@@ -292,6 +293,7 @@ def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
         title=row["document__title"],
         heading_path=tuple(row["heading_path"]),
         collection=row["document__collection__name"],
+        collection_slug=row["document__collection__slug"],
         language=row["document__language"],
         media_type=row["version__media_type"],
         date=date_of(row),

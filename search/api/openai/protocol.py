@@ -94,7 +94,7 @@ def in_shape(error: Exception, context: Mapping[str, Any]) -> JsonResponse | Non
 
 
 class CompatibleView(StrictView):
-    """A view of the protocol. It is not in this site's schema: OpenAI's describes it."""
+    """A view of the protocol. common/api/other_protocols.yaml describes it for the schema."""
 
     authentication_classes = (KeyAuthentication,)
     permission_classes: tuple[type[BasePermission], ...] = (AllowAny,)

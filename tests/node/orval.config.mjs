@@ -1,0 +1,2 @@
+const { SCHEMA, BASE } = process.env;
+export default { kb: { input: SCHEMA, output: { target: "orval.mts", client: "fetch", baseUrl: BASE } } };
