@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
@@ -93,6 +94,9 @@ def test_save_and_publish_pass_the_gate(client: Client, documents: dict[str, Doc
     assert response.headers["Location"] == f"{ADMIN}/publication/{publication.pk}/change/"
     assert publication.state == "refused"
     assert active_profile() == before
+    workbench = text_of(client.get("/admin/search/workbench/"))
+    assert f"You are looking at draft v{publication.profile.version}, <a" in workbench
+    assert f">refused on {timezone.localtime(publication.decided):%Y-%m-%d %H:%M}</a>" in workbench
 
 
 def test_a_long_measurement_can_be_stopped(client: Client, documents: dict[str, Document]) -> None:

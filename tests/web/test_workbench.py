@@ -291,6 +291,16 @@ class TestMeasures:
         assert "1 golden query has no document that answers" in html
         assert "draught" not in text
 
+    def test_workbench_opens_on_the_longest_of_the_most_judged_questions(
+        self, client: Client, library: SimpleNamespace
+    ) -> None:
+        judge(client, "how long does a connection hang", library.regions, "0")
+        for document in (library.logbook, library.regions):
+            judge(client, "DRAUGHT", document, "1")
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": "golden"})
+        opens = re.findall(r'data-text="([^"]+)" [^>]*data-opens>', listed.content.decode())
+        assert opens == ["how long does a connection hang"]
+
     @pytest.mark.parametrize("tab", ["golden", "recent", "failing", "nonsense"])
     def test_questions_can_be_picked(self, client: Client, tab: str) -> None:
         listed = client.get(reverse("admin:search_workbench_queries"), {"tab": tab})

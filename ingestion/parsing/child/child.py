@@ -248,8 +248,6 @@ def _write_blocks(extraction: Extraction, source: Source) -> str:
                 title = block.text if headings == 1 and block.level == 1 else title
             lines.write(encode_block(block))
     if not characters:
-        raise NoText(
-            f"This {source.file_type.label} contains no text. Check that it is the right file."
-        )
+        raise NoText("This file contains no text. Check that it is the right file.")
     extraction.completeness.keep(seen, undecoded, tables)
     return title if top_headings == 1 else ""

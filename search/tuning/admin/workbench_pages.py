@@ -238,6 +238,7 @@ class Listed:
     note: str
     collections: tuple[str, ...] = ()
     heading: str = ""
+    opens: bool = False  # the workbench begins with it
 
 
 def queries(tab: str, viewer: Viewer) -> list[Listed]:
@@ -250,11 +251,13 @@ def _golden(viewer: Viewer) -> Iterator[Listed]:
     rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:LIMIT])
     judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
     judged = dict(judgements.values_list("query").annotate(Count("reference", distinct=True)))
+    # The most grades to see, and rather a question than a name.
+    opening = max(rows, key=lambda row: (judged.get(row.pk, 0), row.text.count(" ")), default=None)
     for row in rows:
         notes = [gettext("%(count)d judged") % {"count": judged.get(row.pk, 0)}]
         if row.must_be_first_id:
             notes.append(gettext("with a must-be-first document"))
-        yield Listed(row.text, ", ".join(notes), tuple(row.collections))
+        yield Listed(row.text, ", ".join(notes), tuple(row.collections), opens=row is opening)
 
 
 def _recent(viewer: Viewer) -> Iterator[Listed]:

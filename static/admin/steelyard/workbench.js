@@ -483,7 +483,7 @@
   window.addEventListener("beforeunload", (event) => { if (dirty() && !waiting.save) event.preventDefault(); });
 
   list("golden").then(() => {
-    const first = root.querySelector("#wb-queries .wb-query");
+    const first = root.querySelector("#wb-queries [data-opens]");
     if (!text.value && first) pick(first.dataset.text, first.dataset.collections);
     else { markQuery(); preview(); }
   });
