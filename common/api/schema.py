@@ -179,10 +179,12 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The schema with what all errors reference, and the other protocols that are on."""
     schemas = result["components"].setdefault("schemas", {})
     schemas["Error"] = ERROR_SCHEMA
+    used = (each["tags"][0] for methods in result["paths"].values() for each in methods.values())
+    tags = {each["name"]: each for each in result["tags"]}
+    tags |= {name: {"name": name} for name in used if name not in tags}  # the others come last
     for tag, protocol in yaml.safe_load(PROTOCOLS.read_text()).items():
         if tag != "oauth" or app_grants.is_on():
-            described = {"name": tag, "description": protocol["description"]}
-            result["tags"] = [*result["tags"], described]
+            tags[tag] = {"name": tag, "description": protocol["description"]}
             result["paths"] |= protocol["paths"]
             schemas |= protocol["schemas"]
-    return result
+    return {**result, "tags": [*tags.values()]}
