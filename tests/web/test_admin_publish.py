@@ -60,7 +60,10 @@ def test_audit_records_refusal_override_and_rollback(
     without = client.post(override, {"reason": ""}, follow=True)
     assert "give a reason" in text_of(without)
     done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
-    assert "overriding the gate" in text_of(done)
+    published = text_of(done)
+    assert "overriding the gate" in published
+    assert f">Roll back to {before}</a>" in published
+    assert "sy-panel-failed" not in published
     assert active_profile() == draft
     column = '<td class="field-overridden'
     (cell,) = text_of(client.get(f"{ADMIN}/publication/")).split(column)[1:]
