@@ -221,7 +221,8 @@ def code() -> str:
 
 
 def code_of(secret: str) -> str:
-    counter = next(iter(totp.yield_hotp_counters_from_time()))
+    # Of now: that of the half minute before, the first one, may be too old when it is sent.
+    _, counter, _ = totp.yield_hotp_counters_from_time()
     return str(totp.format_hotp_value(totp.hotp_value(secret, counter)))
 
 
