@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from string import ascii_letters
 
 # Apostrophes and hyphens of words get their ASCII form; Hebrew's geresh and gershayim stay: they
 # are part of numbers and abbreviations.
@@ -114,7 +115,8 @@ _UNITS = {
     digit: rf"(?<![{_LATIN}])([A-Za-z]{{1,3}}){sign}(?![{_SUPERIOR}])"
     for digit, sign in (("2", "²"), ("3", "³"))
 }
-_CLUSTER = re.compile(f"([{_LATIN}]*|[^{_SPECIAL}])[{_SPECIAL}]+", re.DOTALL)
+_LETTERS = ascii_letters + _LATIN.removeprefix("A-Za-z")
+_SPECIALS = re.compile(f"[{_SPECIAL}]+")
 _parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
 _units = {digit: re.compile(pattern) for digit, pattern in _UNITS.items()}
 
@@ -156,11 +158,16 @@ def places(text: str) -> list[tuple[int, int]]:
     """The [start, end) in `text` of each character of its normal form."""
     found: list[tuple[int, int]] = []
     last = 0
-    for match in _CLUSTER.finditer(text):
-        start, special = match.span(1)
+    for match in _SPECIALS.finditer(text):
+        special = match.start()
+        # What joins special characters is the word, or the one character, before them.
+        start = last + len(text[last:special].rstrip(_LETTERS))
+        if start == special > last:
+            start -= 1
         found += [(at, at + 1) for at in range(last, start)]
-        form, last = normal_form(match.group()), match.end()
-        if form.startswith(normal_form(match[1])):
+        before, last = text[start:special], match.end()
+        form = normal_form(text[start:last])
+        if form.startswith(normal_form(before)):
             found += [(at, at + 1) for at in range(start, special)]
             form, start = form[special - start :], special
         found += [(start, last)] * len(form)
