@@ -69,10 +69,15 @@ _GROUPS = "|".join(
         r"\m[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,3})?\M",
         r"\m[0-9]{4}(?: [0-9]{4}){2,4}\M",
         r"\m97[89](?: [0-9]+){3} [0-9]\M",
-        r"\m[0-9]+(?:-[0-9]+){2,5}(?:-[0-9Xx])\M",
+        r"\m[0-9]+(?:[-/][0-9]+){1,5}(?:-[Xx])?\M",
+        r"[+][0-9]{1,3}(?:[-/ ][0-9]+){1,5}\M",
     )
 )
 _FEWEST_IN_GROUPS = 9  # a date has eight
+# Names with a number, 2.10.3 of v2.10.3 and of 2.10.3-rc1, and decimals.
+_NAMED = r"\m[A-Za-z]{1,6}-[0-9]{1,6}\M"
+_VERSIONS = r"\mv([0-9]+(?:[.][0-9]+)+)|\m([0-9]+(?:[.][0-9]+)+)-[a-z][a-z0-9]*"
+_FRACTIONS = rf"{_BESIDE}\m[0-9]+[.,][0-9]{{1,2}}(?![.,]?[0-9])"
 _NETWORKS = r"""
     UNION ALL
     SELECT word[1], regexp_replace(word[1], '[.][0-9]+$', ''), nth
@@ -84,8 +89,9 @@ _NETWORKS = r"""
 def numbers_sql(text: str, *, networks: bool = True) -> str:
     """SQL for a table of the text's numbers with separators: each as `written`, and `joined`.
 
-    1,250,000 and 1.250.000,00 are joined 1250000, and an IBAN without its spaces. `nth` is their
-    order. With `networks` the beginning of an IP address is a form of it.
+    1,250,000 and 1.250.000,00 are joined 1250000, an IBAN without its spaces, SHA-256 without its
+    hyphen; v2.10.3 is 2.10.3, and 99,95 is 99.95. `nth` is their order. With `networks` the
+    beginning of an IP address is a form of it.
     """
     network = _NETWORKS.format(text=text) if networks else ""
     return rf"""(
@@ -96,9 +102,17 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
          LATERAL (SELECT CASE WHEN word[1] ~ '{_DECIMALS}'
                               THEN substring(word[1] from '[.,][0-9]+$') ELSE '' END) ends(decimals)
     UNION ALL
-    SELECT word[1], regexp_replace(word[1], '[- ]', '', 'g'), nth
-    FROM regexp_matches({text}, '({_GROUPS})', 'g') WITH ORDINALITY matched(word, nth)
-    WHERE length(regexp_replace(word[1], '[- ]', '', 'g')) >= {_FEWEST_IN_GROUPS}
+    SELECT word[1], joined, nth
+    FROM regexp_matches({text}, '({_GROUPS})', 'g') WITH ORDINALITY matched(word, nth),
+         regexp_replace(word[1], '[-+/ ]', '', 'g') joined
+    WHERE length(joined) >= {_FEWEST_IN_GROUPS}
+    UNION ALL
+    SELECT word[1], joined, nth
+    FROM regexp_matches({text}, '({_NAMED}|{_VERSIONS}|{_FRACTIONS})', 'g')
+         WITH ORDINALITY matched(word, nth),
+         coalesce(word[2], word[3], regexp_replace(
+             translate(word[1], ',-', '.'), '^([0-9]+)[.]0+$', '\1')) joined
+    WHERE joined <> word[1]
     {network}
 )"""  # noqa: S608  # ours
 

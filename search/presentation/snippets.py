@@ -97,11 +97,18 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
         return marked
     # Parts may be marked as words of their own.
     joint = f"{MARK_END}?-{MARK_START}?"
-    words = "|".join(joint.join(map(re.escape, compound.split("-"))) for compound in compounds)
     # A name may go on with an underscore, after which Postgres reads another word.
-    beyond = rf"[^\W_]|[{MARK_START}{MARK_END}-]"
-    pattern = rf"(?<!{beyond}){MARK_START}?({words}){MARK_END}?(?!{beyond})"
-    return re.sub(pattern, lambda match: MARK_START + _MARKS.sub("", match[1]) + MARK_END, marked)
+    beyond = rf"[^\W_]|[{MARK_START}{MARK_END}]"
+    patterns = []
+    for compound in compounds:
+        edge = f"{beyond}|-" if "-" in compound else beyond
+        word = joint.join(map(re.escape, compound.split("-")))
+        patterns.append(rf"(?<!{edge}){MARK_START}?{word}{MARK_END}?(?!{edge})")
+    return re.sub(
+        "|".join(patterns),
+        lambda match: MARK_START + _MARKS.sub("", match.group()) + MARK_END,
+        marked,
+    )
 
 
 def mark_names(marked: str) -> str:
@@ -309,7 +316,7 @@ _MARKED_TEXT = f"""
 ), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
     SELECT string_agg(written, E'\\n') FROM {{folds}} folds
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
-) END, CASE WHEN {{question}}::text ~ '[0-9]{{{{3}}}}' THEN (
+) END, CASE WHEN {{question}}::text ~ '[0-9]' THEN (
     SELECT string_agg(written, E'\\n') FROM {{numbers}} numbers
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
 ) END, CASE WHEN {{question}}::text ~ '[A-Z]' THEN (
