@@ -35,8 +35,13 @@ def has_header_row(rows: Grid) -> bool:
         len(first) > 1
         and all(labels)
         and len(set(labels)) == len(labels)
-        and all(len(cell) <= _LONGEST_HEADER and not is_number(cell) for cell in labels)
+        and all(is_short(cell) and not is_number(cell) for cell in labels)
     )
+
+
+def is_short(cell: str) -> bool:
+    """Whether the cell may be a name of columns or rows."""
+    return len(cell) <= _LONGEST_HEADER
 
 
 def is_number(cell: str) -> bool:
@@ -70,6 +75,7 @@ def with_one_header(rows: Grid) -> Grid:
     above, has_two = "", False
     for place, pair in enumerate(zip_longest(upper, lower, fillvalue="")):
         top, bottom = (cell.strip() for cell in pair)
+        bottom = "" if bottom == top else bottom  # merged
         above = (top or above) if bottom else ""
         if not (_is_label(top) and _is_label(bottom)):
             return rows

@@ -18,6 +18,7 @@ from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats import office_counts, word_documents, xlsx_repair
 from ingestion.parsing.formats.asides import with_asides
+from ingestion.parsing.formats.header_rows import is_short
 from ingestion.parsing.formats.odf_repair import with_comments
 from ingestion.parsing.formats.office_counts import column_number
 from ingestion.parsing.formats.ooxml import changed
@@ -52,7 +53,7 @@ _LONGEST_GAP = 2  # empty rows or columns part tables
 
 
 class SheetsParser:
-    """Cells as displayed, in tables; merged cells fill their first position."""
+    """Cells as displayed, in tables; merged cells fill their first position, and name rows."""
 
     name = "anydoc-sheets"
 
@@ -124,6 +125,7 @@ class _SheetReader(word_documents.DocumentReader):
             + [""] * (widest - len(row))
             for row in table.grid
         ]
+        _name_rows(table, rows)
         full = without_empty(rows)
         width = max(map(len, full), default=0)
         if len(full) > self._limits.table_rows or width > self._limits.table_columns:
@@ -133,6 +135,17 @@ class _SheetReader(word_documents.DocumentReader):
                 "cannot be read: split it into several files."
             )
         yield from tables_in(rows)
+
+
+def _name_rows(table: anydoc.Table, rows: list[list[str]]) -> None:
+    """Give each row the short name that stands at its left in a cell merged with those above."""
+    for place, slots in enumerate(table.grid):
+        for column, slot in enumerate(slots):
+            if slot.cell is None and (slot.origin_row or 0) < place and slot.origin_col == column:
+                name = rows[slot.origin_row or 0][column]
+                rows[place][column] = name if is_short(name) else ""
+            elif rows[place][column]:
+                break
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:

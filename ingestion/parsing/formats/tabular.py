@@ -12,7 +12,7 @@ from ingestion.domain import Block
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.header_rows import has_header_row, with_one_header
+from ingestion.parsing.formats.header_rows import has_header_row, is_short, with_one_header
 from ingestion.parsing.formats.table_regions import tables_in
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -107,36 +107,50 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
 
 
 def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool | None) -> Block:
-    """The table of cells as `spread` takes them; with None its header is judged by the rows."""
-    rows = with_one_header(spread(cells))
+    """The table of cells as `spread` takes them; with None its header is judged by the rows.
+
+    Below the header, each row has its own name where one name stands beside several.
+    """
+    grid = spread(cells)
+    rows = with_one_header(grid)
     # A header cell across two columns is one label, not a label and an empty one.
     labels = [text for text, _, _ in cells[0]] if len(rows) == len(cells) else rows[0]
     has_header = has_header_row([labels, *rows[1:]]) if has_head is None else has_head
-    return Block.table(rows, has_header=has_header and len(rows) > 1)
+    header_rows = len(grid) - len(rows) + 1 if has_header or rows is not grid else 0
+    body = spread(cells, names_from=header_rows)[header_rows:]
+    head = rows[:1] if header_rows else []
+    return Block.table([*head, *body], has_header=has_header and len(rows) > 1)
 
 
-def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
+def spread(
+    rows: Sequence[Sequence[tuple[str, int, int]]], *, names_from: int | None = None
+) -> list[list[str]]:
     """The full grid of cells given as (text, row span, column span), all rows of one width.
 
-    A merged cell's text is in its first position; the other positions are empty.
+    A merged cell's text is in its first position; the other positions are empty. But the short name
+    of several rows, which is left of all else, is in each of them from row `names_from` on.
     Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
     """
     grid: list[list[str]] = []
-    covered: dict[int, int] = {}
+    covered: dict[int, tuple[int, str]] = {}  # by column: how many rows more, and what they repeat
     width = 0
-    for row in rows:
+    for number, row in enumerate(rows):
         out: list[str] = []
         left = covered
-        covered = {column: down - 1 for column, down in left.items() if down > 1}
+        covered = {column: (down - 1, name) for column, (down, name) in left.items() if down > 1}
         for text, down, across in row:
             while len(out) in left:
-                out.append("")
+                out.append(left[len(out)][1])
             across = min(max(across, 1), 1_000)
             if down > 1:
-                covered.update(dict.fromkeys(range(len(out), len(out) + across), down - 1))
+                below = range(len(out), len(out) + across)
+                is_below = names_from is not None and number >= names_from
+                is_name = is_below and is_short(text) and covered.keys() >= {*range(below[0])}
+                covered |= dict.fromkeys(below, (down - 1, ""))
+                covered[below[0]] = (down - 1, text if is_name else "")
             out += [text, *[""] * (across - 1)]
         while len(out) in left:
-            out.append("")
+            out.append(left[len(out)][1])
         grid.append(out)
         width = max(width, len(out))
         if width * len(grid) > MOST_CELLS:

@@ -182,7 +182,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     "spans": (
         "<table><tr><th>A</th><th colspan=2>B</th></tr><tr><td rowspan=2>1</td><td>2</td>"
         "<td>3</td></tr><tr><td>4</td><td>5</td></tr></table>",
-        [table(("A", "B", ""), ("1", "2", "3"), ("", "4", "5"))],
+        [table(("A", "B", ""), ("1", "2", "3"), ("1", "4", "5"))],
     ),
     "layout-table": (
         "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",
@@ -242,7 +242,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "spanning-row-names": (
         "<table><tr><th rowspan=2>A</th><td>1</td></tr><tr><td>2</td></tr></table>",
-        [table(("A", "1"), ("", "2"), header=False)],
+        [table(("A", "1"), ("A", "2"), header=False)],
     ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
     "caption": (

@@ -49,6 +49,17 @@ def test_lone_cells_above_a_table_are_paragraphs_and_gaps_are_left_out(parse: Pa
     ]
 
 
+def test_rows_have_the_name_that_stands_beside_several(parse: Parse) -> None:
+    sheet = {"A1": "Region", "B1": "2025", "A3": "North", "B3": "5", "B4": "7"}
+    sheet |= {"B2": "Q1", "C1": "2026", "C2": "Q1", "C3": "6", "C4": "8"}
+    merged = '<mergeCells><mergeCell ref="A1:A2"/><mergeCell ref="A3:A4"/></mergeCells>'
+    book = make_xlsx({"S": sheet})
+    book = changed(book, "xl/worksheets/sheet1.xml", "</sheetData>", "</sheetData>" + merged)
+    labels = ("Region", "2025 Q1", "2026 Q1")
+    rows = (("North", "5", "6"), ("North", "7", "8"))
+    assert parse(book, "a.xlsx").blocks[-1] == table(labels, *rows)
+
+
 @pytest.mark.parametrize("corner", ["XFD1048576", "P1048576", "XFD3"])
 def test_a_sparse_xlsx_keeps_its_cells(parse: Parse, corner: str) -> None:
     sheet = {"A1": "Region", "B1": "Area", "A2": "D40", "B2": "120", corner: "far"}
