@@ -38,7 +38,8 @@ def answerability(
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
     share of the question's content words that the piece says with its headings raise it. A number
     that the passage lacks lowers it, and so does an identifier that the context lacks. It is at
-    most NO_RECORD for a piece without the identifier that is asked for.
+    most NO_RECORD for a piece without the identifier that is asked for, and for a section named
+    like one that is asked for, of another number.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -64,7 +65,9 @@ def answerability(
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
-    return min(probability, NO_RECORD) if lookup.is_bare and not best.held else probability
+    is_other = lookup.is_bare and not best.held
+    is_other = is_other or lookup.is_neighbour(best.section.heading_path)
+    return min(probability, NO_RECORD) if is_other else probability
 
 
 def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:

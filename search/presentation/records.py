@@ -28,6 +28,10 @@ from search.ranking.tiers import identifiers_lead
 # whole identifier in a text comes before a part of one in a heading, as in the index.
 DEFINED, NAMED = 0.1, 0.05
 _RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
+# Article 10, Annex B, Room B1.01: no pattern tells them from prose, but a heading begins with them.
+_NUMBERED = re.compile(
+    r"(?<!\w)([^\W\d_]{2,})\s+((?:[A-Z]{0,3}-?[0-9]+|[A-HJ-Z])(?:[-.][0-9A-Za-z]+)*)(?!\w)"
+)
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,15 @@ class RecordLookup:
     """The identifiers of a question that name a record, and the patterns that recognise them.
 
     `leads`: what holds one comes before every score, as in the ranking's tier (ADR 2). `is_bare`:
-    the question is nothing else, or asks for them.
+    the question is nothing else, or asks for them. `numbered`: its names of a word and a number or
+    a letter, as (article, 10), which only headings that begin with them hold.
     """
 
     identifiers: tuple[QueryIdentifier, ...] = ()
     leads: bool = False
     is_bare: bool = False
     patterns: Sequence[Pattern] = DEFAULT_PATTERNS
+    numbered: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, query: Query, patterns: Sequence[Pattern]) -> Self:
@@ -49,7 +55,10 @@ class RecordLookup:
         identifiers, leads = query.identifiers, identifiers_lead(query)
         if not leads:
             identifiers = tuple(one for one in identifiers if any(map(str.isdigit, one.text)))
-        return cls(identifiers, leads, query.is_identifier or query.asks_for_identifiers, patterns)
+        is_bare = query.is_identifier or query.asks_for_identifiers
+        is_bare = is_bare or _NUMBERED.fullmatch(query.text.strip()) is not None
+        numbered = tuple((word.casefold(), code) for word, code in _NUMBERED.findall(query.text))
+        return cls(identifiers, leads or bool(numbered), is_bare, patterns, numbered)
 
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
         """How well each section of a passage holds an identifier: 0 if it does not.
@@ -57,7 +66,7 @@ class RecordLookup:
         `paths` are the sections' headings, `texts` their texts, which are read only if no heading
         has a whole identifier. More than 1 is in a heading, most where one begins with it.
         """
-        if not self.identifiers:
+        if not self.identifiers and not self.numbered:
             return [0.0] * len(paths)
         headings = [max(map(self._in_heading, path), default=0.0) for path in paths]
         if max(headings, default=0.0) > FULL:
@@ -72,7 +81,24 @@ class RecordLookup:
         """Whether a word is a part of an identifier."""
         return word in self._words
 
+    def is_neighbour(self, path: Sequence[str]) -> bool:
+        """Whether a section is named like one that is asked for, but has another number."""
+        same = [same for each in path if (same := self._is_numbered(each)) is not None]
+        return bool(same) and not any(same)
+
+    def _is_numbered(self, heading: str) -> bool | None:
+        """Whether a heading begins with a numbered name, or a part of it; None if with no such."""
+        match = _NUMBERED.match(heading)
+        codes = [code for word, code in self.numbered if match and word == match[1].casefold()]
+        return (
+            any(f"{match[2]}.".startswith(f"{code}.") for code in codes)
+            if match and codes
+            else None
+        )
+
     def _in_heading(self, heading: str) -> float:
+        if self._is_numbered(heading):
+            return FULL + DEFINED
         strength, is_first = self._match(heading)
         return strength + (DEFINED if is_first else NAMED) if strength else 0.0
 

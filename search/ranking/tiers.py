@@ -24,14 +24,14 @@ PLACES = ("title", "heading", "text")
 # keywords, if `both_first`; BEYOND: no candidate.
 TITLED, PLAIN, SECOND, BEYOND = 999_999, 1_000_000, 1_000_001, 1_000_002
 
-# Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
-_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--")
+# What no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org, REQ-SYS-10.
+_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--|-[A-Za-z]+-\d")
 
 
 def identifiers_lead(query: Query) -> bool:
     """Whether candidates with an identifier of the query come before every score.
 
-    True if the query asks for it, or it is distinctive (four digits in a row, or symbols).
+    True if the query asks for it, or it is distinctive (four digits in a row, symbols, three parts).
     Otherwise it is one word of many (IL-10, D40).
     """
     is_lookup = query.is_identifier or query.asks_for_identifiers

@@ -107,6 +107,14 @@ def test_an_answer_quotes_the_record_and_no_neighbour(
         assert found.answerability >= SURE or question != "{}"
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [("articles", "Article 99"), ("annexes", "Annex K"), ("rooms", "Room B9.01")]
+)
+def test_a_neighbour_of_a_record_that_is_not_there_is_no_answer(kind: str, name: str) -> None:
+    found, _ = quote(ask(kind, f"What happened in {name}?"), is_remote=False)
+    assert found.answerability < SURE
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_programs_and_agents_get_the_section_of_the_record(kind: str) -> None:
     client = APIClient()

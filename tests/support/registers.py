@@ -34,6 +34,10 @@ KINDS: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
         "settings": ("PUMP_MAX_AGE", "PUMP_MAX_SIZE", "PUMP_MIN_AGE", "PUMP_MIN_SIZE"),
         "forms": ("Form W-2", "Form W-4", "Form W-8", "Form W-9"),
         "numbered forms": ("Form 1040", "Form 1041", "Form 1065", "Form 1120"),
+        "articles": ("Article 3", "Article 4", "Article 10", "Article 14"),
+        "annexes": ("Annex A", "Annex B", "Annex C", "Annex E"),
+        "rooms": ("Room B1.01", "Room B1.02", "Room B1.10", "Room C1.01"),
+        "requirements": ("REQ-SYS-1", "REQ-SYS-2", "REQ-SYS-10", "REQ-APP-1"),
         "status codes": ("0x80070005", "0x80070006", "0x80070057", "0x8007000E"),
         "files": ("valve_open.yaml", "valve_shut.yaml", "rotor_open.yaml", "rotor_shut.yaml"),
     }
