@@ -31,8 +31,8 @@ _DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--|-[A-Za-z]+-\d")
 def identifiers_lead(query: Query) -> bool:
     """Whether candidates with an identifier of the query come before every score.
 
-    True if the query asks for it, or it is distinctive (four digits in a row, symbols, three parts).
-    Otherwise it is one word of many (IL-10, D40).
+    True if the query asks for it, or it is distinctive (four digits in a row, symbols, three
+    parts). Otherwise it is one word of many (IL-10, D40).
     """
     is_lookup = query.is_identifier or query.asks_for_identifiers
     return is_lookup or any(_is_distinctive(identifier) for identifier in query.identifiers)
