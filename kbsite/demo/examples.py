@@ -188,7 +188,7 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
 
 
 def _as_csv(slugs: Sequence[str], new: Sequence[str]) -> bytes:
-    """The judgements of the `new` ones' documents, for `manage.py judgements import`."""
+    """The judgements of the `new` ones' documents, as a file to import."""
     documents_here = Document.objects.undeleted().filter(collection__slug__in=new)
     ids = dict(documents_here.values_list("source", "public_id"))
     texts = {str(row["_id"]): str(row["text"]) for row in rows(FOLDER / QUERIES)}

@@ -87,19 +87,15 @@ def class_by_our_rules(response: SearchResponse) -> QueryClass:
     ).query_class
 
 
-def embed(text: str) -> None:
-    """Cache the query's embedding. Raises EmbeddingError if the model is unavailable."""
-    # Without the time limit of a search, which goes on without the embedding when it expires.
-    spaces.query_embedder(configuration.current().space).embed_query(text)
-
-
 def embedding_time(text: str) -> float:
     """Uncached embedding latency in milliseconds; the query is in the cache afterwards.
 
     Raises EmbeddingError if the model is unavailable.
     """
-    embed(text)
-    embedder = spaces.embedder(configuration.current().space)
+    space = configuration.current().space
+    # Without the time limit of a search, which goes on without the embedding when it expires.
+    spaces.query_embedder(space).embed_query(text)
+    embedder = spaces.embedder(space)
     started = time.perf_counter()
     embedder.embed_query(text)
     return (time.perf_counter() - started) * 1000
