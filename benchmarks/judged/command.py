@@ -39,7 +39,7 @@ ELSEWHERE = (
 
 def run(arguments: Sequence[str]) -> list[MeasuredCollection]:
     """Measure, print and record; return the outcomes. Raises EvaluationError."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     outcomes: list[MeasuredCollection] = []
     # The same profile twice would only measure noise.
     profiles = list(dict.fromkeys(_profiles(options.profile or [""])))
@@ -64,9 +64,10 @@ def positive(value: str) -> int:
     return number
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.judged")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """The arguments of `python -m benchmarks.judged`."""
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks.judged")
+    arguments.add_argument(
         "--collection",
         nargs="+",
         action="extend",
@@ -74,13 +75,13 @@ def _parser() -> argparse.ArgumentParser:
         help="A folder, its name under RELEVANCE_DIR, or demo, the one that ships; repeatable "
         "(default: all of RELEVANCE_DIR, or demo if that folder is missing).",
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--processes",
         type=positive,
         default=os.cpu_count() or 1,
         help="Processes that load a corpus if no worker runs (default: one per processor).",
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--profile",
         nargs="+",
         action="extend",
@@ -88,13 +89,13 @@ def _parser() -> argparse.ArgumentParser:
         help="NAME or NAME@VERSION; repeatable; `all` for every published profile. The first "
         "is the baseline of the others (default: the active profile).",
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--limit", type=positive, metavar="N", help="Use at most N queries, evenly spread."
     )
-    parser.add_argument(
+    arguments.add_argument(
         "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
     )
-    return parser
+    return arguments
 
 
 def _write(text: str) -> None:
