@@ -3,7 +3,7 @@
     python -m benchmarks.code_search
     python -m benchmarks.code_search python-aside --profile default keyword-only --processes 1
 
-Everything after the names goes to `manage.py evaluate`. `python` holds functions and classes of the
+Everything after the names goes to `benchmarks.judged`. `python` holds functions and classes of the
 installed packages, each without its docstring; its name is the title. `operations` holds the
 operations of botocore's services, as names of parameters, types and errors. Both are read when the
 benchmark runs, and nothing of them is kept: figures hold for one environment. Packages and services
@@ -165,11 +165,11 @@ def main() -> None:
     names = [each for each in arguments if each in SETS] or list(SETS)
     rest = [each for each in arguments if each not in SETS]
     with site("code") as var:
-        from django.core.management import call_command
+        from benchmarks.judged.command import run
 
         build(names, var / "sets")
         folders = [str(var / "sets" / name) for name in names]
-        call_command("evaluate", "--collection", *folders, *rest)
+        run(["--collection", *folders, *rest])
 
 
 if __name__ == "__main__":

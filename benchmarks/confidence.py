@@ -223,8 +223,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100, help="of each collection")
     options = parser.parse_args()
     with site("confidence"):
-        from search.management import relevance_folder
-        from search.tuning.evaluation.judged_collections import find
+        from benchmarks.judged.collections import find
+        from benchmarks.judged.loading import relevance_folder
 
         names = (*options.collection, *options.aside)
         judged = [find(name, relevance_folder()) for name in names]

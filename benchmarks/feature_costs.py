@@ -71,7 +71,7 @@ FEATURES = (
             "curated hides synonyms query_key", pages="admin/search/curated"),
     Feature(
         "Tuning: profiles, workbench, golden queries, gate",
-        "search/tuning/ search/management/commands/judgements",
+        "search/tuning/",
         "profiles publish gate workbench judging judgement pools preview optimis whatif "
         "measures targets tuning evaluate judged golden",
         "NIGHTLY ALERT_EMAILS",

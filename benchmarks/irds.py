@@ -2,9 +2,9 @@
 
     python -m benchmarks.irds beir/scifact/test [FOLDER]
 
-Writes the dataset in BEIR's layout to FOLDER (default: var/judged), for `manage.py evaluate
---collection`, and prints where; `make relevance` takes `irds:NAME` itself. The package downloads a
-dataset when it is first read.
+Writes the dataset in BEIR's layout to FOLDER (default: var/judged), and prints where, for
+`python -m benchmarks.judged --collection`; `make relevance` takes `irds:NAME` itself. The package
+downloads a dataset when it is first read.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def folders(target: Path | None = None) -> dict[str, Path]:
 
     Prints a line for each that is missing.
     """
-    from search.management import relevance_folder
+    from benchmarks.judged.loading import relevance_folder
 
     present = {}
     for name, source in SOURCES.items():

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from benchmarks.judged.collections import JudgedCollection
     from search.domain import Candidates
-    from search.tuning.evaluation.judged_collections import JudgedCollection
 
 K1, B = 1.2, 0.75
 LETTERS = 1_000  # of a passage; its rest is neither embedded nor matched

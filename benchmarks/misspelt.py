@@ -99,14 +99,14 @@ def main() -> None:
     with nullcontext() if options.running else site("misspelt"):
         from django.conf import settings
 
+        from benchmarks.judged.command import SHIPPED
         from common.accounts.models import User
-        from search.tuning.evaluation.judged_sections import shipped
 
         settings.QUERY_EMBEDDING_TIMEOUT = 60  # a figure must not depend on the machine's load
         viewer = User(is_superuser=True, is_active=True)
         total: Counter[tuple[str, str]] = Counter()
         for name in options.names:
-            judged = collection(name) if name in MANUALS else shipped(name)
+            judged = collection(name) if name in MANUALS else SHIPPED[name]()
             counts = measure(name, judged, viewer, failures=options.failures, exact=options.exact)
             report(name, counts)
             total += counts

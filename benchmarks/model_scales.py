@@ -108,8 +108,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100, help="of each collection")
     options = parser.parse_args()
     with site("model-scales"):
-        from search.management import relevance_folder
-        from search.tuning.evaluation.judged_collections import find
+        from benchmarks.judged.collections import find
+        from benchmarks.judged.loading import relevance_folder
 
         judged = [find(name, relevance_folder()) for name in options.collection]
         libraries = [read(each, options.passages, options.questions) for each in judged]

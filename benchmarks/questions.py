@@ -1,10 +1,10 @@
 """What stands first for each question of a judged collection, as a Markdown table.
 
-    python -m benchmarks.questions --questions [ID ...] [arguments of manage.py evaluate]
+    python -m benchmarks.questions --questions [ID ...] [arguments of benchmarks.judged]
 
-    python -m benchmarks.questions --five [arguments of manage.py evaluate]
+    python -m benchmarks.questions --five [arguments of benchmarks.judged]
 
-The collections are measured first, by `manage.py evaluate`; a table is of its first profile. The
+The collections are measured first, by `benchmarks.judged`; a table is of its first profile. The
 ids are those of queries.jsonl (default: all). --five prints each profile's precision at 5 over the
 queries with at least five relevant passages: only they can have five right ones.
 """
@@ -12,42 +12,36 @@ queries with at least five relevant passages: only they can have five right ones
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from benchmarks.judged.__main__ import set_up
+
 if TYPE_CHECKING:
-    from search.tuning.evaluation.profile_runs import MeasuredCollection
+    from benchmarks.judged.profile_runs import MeasuredCollection
 
 ANSWERS = 2  # the least grade of a passage that answers, if only in part
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-    import django
-
-    from kbsite.embedded import ensure_servers
-
-    ensure_servers()
-    django.setup()
+    set_up()
     evaluate(sys.argv[1:])
 
 
 def evaluate(arguments: Sequence[str]) -> None:
-    """Run `manage.py evaluate`; with --questions, print a table for each collection, too."""
-    from search.management.commands.evaluate import Command
+    """Run `benchmarks.judged`; with --questions, print a table for each collection, too."""
+    from benchmarks.judged.command import run
 
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--questions", nargs="*", metavar="ID")
     parser.add_argument("--five", action="store_true")
     options, rest = parser.parse_known_args(arguments)
-    command = Command()
-    command.run_from_argv(["manage.py", "evaluate", *rest])
-    for outcome in command.outcomes if options.questions is not None else ():
+    outcomes = run(rest)
+    for outcome in outcomes if options.questions is not None else ():
         if outcome.profile == outcome.baseline:
             print(by_question(outcome, options.questions), end="\n\n")
-    for outcome in command.outcomes if options.five else ():
+    for outcome in outcomes if options.five else ():
         print(precision_of_five(outcome))
 
 
@@ -75,8 +69,8 @@ def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
     """
     from django.utils import timezone
 
-    from search.tuning.evaluation.judged_collections import EvaluationError
-    from search.tuning.evaluation.judged_sections import source_of
+    from benchmarks.judged.sections import source_of
+    from search.tuning.evaluation.beir import EvaluationError
     from search.tuning.evaluation.profile_runs import code_version
 
     if unknown := [each for each in ids if each not in outcome.rankings]:

@@ -1,6 +1,6 @@
 """The table of docs/relevance.md, and those of benchmarks/results: profiles on judged collections.
 
-    python -m benchmarks.relevance [--write] [arguments of manage.py evaluate]
+    python -m benchmarks.relevance [--write] [arguments of benchmarks.judged]
     python -m benchmarks.relevance --check
 
 A collection `irds:NAME` is a dataset of ir_datasets, written to var/judged by `benchmarks.irds`.
@@ -14,7 +14,6 @@ either is older than one release and the ranking code has changed since.
 from __future__ import annotations
 
 import math
-import os
 import re
 import subprocess
 import sys
@@ -27,11 +26,12 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from benchmarks import irds, judged_sources
+from benchmarks.judged.__main__ import set_up
 from benchmarks.temporary_site import ROOT
 
 if TYPE_CHECKING:
+    from benchmarks.judged.profile_runs import MeasuredCollection
     from search.tuning.evaluation.measures import Interval
-    from search.tuning.evaluation.profile_runs import MeasuredCollection
 
 PAGE = ROOT / "docs" / "relevance.md"
 TABLES = ROOT / "benchmarks" / "results" / "relevance.md"
@@ -58,16 +58,9 @@ def main() -> None:
     """Check the tables, or measure and, with --write, replace them."""
     if "--check" in sys.argv:
         sys.exit("\n".join(filter(None, map(outdated, (PAGE, TABLES)))) or None)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-    import django
+    set_up()
+    from benchmarks.judged.command import run
 
-    from kbsite.embedded import ensure_servers
-
-    ensure_servers()
-    django.setup()
-    from search.management.commands.evaluate import Command
-
-    command = Command()
     if "--collection" not in sys.argv and (present := judged_sources.folders()):
         sys.argv += ["--collection", *map(str, present.values())]
     arguments = [
@@ -75,10 +68,10 @@ def main() -> None:
         for each in sys.argv[1:]
         if each != "--write"
     ]
-    command.run_from_argv(["manage.py", "evaluate", *arguments])
+    outcomes = run(arguments)
     if "--write" in sys.argv:
-        rewrite(PAGE, summary(command.outcomes))
-        rewrite(TABLES, as_markdown(command.outcomes))
+        rewrite(PAGE, summary(outcomes))
+        rewrite(TABLES, as_markdown(outcomes))
 
 
 def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:

@@ -123,12 +123,13 @@ def measured(
     from benchmarks.answers import printing, report
     from benchmarks.answers.asking import measure
     from benchmarks.answers.questions import foreign_questions, questions_of
+    from benchmarks.judged.collections import find
+    from benchmarks.judged.loading import load, relevance_folder
+    from benchmarks.judged.sections import SectionCollection
     from benchmarks.manuals import MANUALS, collection
     from search.answers import answering
     from search.answers.domain import Mode
-    from search.management import load, progress, relevance_folder
-    from search.tuning.evaluation.judged_collections import find
-    from search.tuning.evaluation.judged_sections import SectionCollection
+    from search.management import progress
 
     root = relevance_folder()
     chosen = tuple(Mode(name) for name in dict.fromkeys(modes or [Mode.INSTANT]))

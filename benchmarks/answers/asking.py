@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from benchmarks.answers.figures import holds, holds_any
 from benchmarks.answers.questions import Question
+from benchmarks.judged.sections import BETWEEN
 from ingestion.models import Chunk, Document
 from search.answers import answering
 from search.answers.as_json import supported_share
@@ -26,8 +27,7 @@ from search.answers.request import AnswerRequest
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
-from search.tuning.evaluation.judged_collections import EvaluationError
-from search.tuning.evaluation.judged_sections import BETWEEN
+from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.evaluation.profile_runs import embedding_time, evaluator, problem_of, response_to
 
 # The naive context: as many of the first hits as fit, nothing merged and nothing around them.

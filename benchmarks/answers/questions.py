@@ -7,14 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from search.tuning.evaluation.judged_collections import (
-    CORPUS,
-    QUERIES,
-    EvaluationError,
-    JudgedCollection,
-    rows,
-)
-from search.tuning.evaluation.judged_sections import SectionCollection
+from benchmarks.judged.collections import CORPUS, JudgedCollection
+from benchmarks.judged.sections import SectionCollection
+from search.tuning.evaluation.beir import QUERIES, EvaluationError, rows
 
 UNANSWERABLE = "unanswerable.jsonl"
 NEAR_MISSES = "near-misses.txt"

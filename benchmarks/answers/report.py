@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.answers.asking import ModeRow, QuestionRow
 from benchmarks.answers.figures import Judged, area, auroc, refusals, risks, share
 from benchmarks.answers.questions import ASIDE, FITTED
+from benchmarks.judged.collections import JudgedCollection
 from search.answers.domain import AnswerParameters, Mode, State
-from search.tuning.evaluation.judged_collections import JudgedCollection
 from search.tuning.evaluation.measures import latencies
 from search.tuning.evaluation.profile_runs import code_version
 

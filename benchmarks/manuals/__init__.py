@@ -90,7 +90,7 @@ def pages(manual: Manual, archive: Path) -> Iterator[tuple[str, bytes]]:
 
 def collection(name: str) -> Any:
     """The judged collection of a manual, which loads its pages itself."""
-    from search.tuning.evaluation.judged_sections import read_sections
+    from benchmarks.judged.sections import read_sections
 
     return read_sections(HERE / name, partial(load, name), name)
 
@@ -99,9 +99,9 @@ def load(
     name: str, say: Callable[[str], None], processes: int
 ) -> tuple[Sequence[str], Mapping[str, str]]:
     """Make a manual's pages searchable; return its collection, and no other names of sources."""
+    from benchmarks.judged.loading import finish
     from ingestion.models import Collection, Visibility
     from kbsite.demo import documents
-    from search.management import finish
 
     manual = MANUALS[name]
     collection, _ = Collection.objects.undeleted().get_or_create(

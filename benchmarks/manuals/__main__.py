@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
-from benchmarks.manuals import MANUALS
+from benchmarks.manuals import MANUALS, collection
 from benchmarks.questions import evaluate
 from benchmarks.temporary_site import site
 
@@ -14,12 +15,9 @@ def main() -> None:
     names = [each for each in arguments if each in MANUALS]
     rest = [each for each in arguments if each not in MANUALS]
     with site("manuals"):
-        from django.conf import settings
+        from benchmarks.judged.command import SHIPPED
 
-        settings.JUDGED_COLLECTIONS = {
-            **settings.JUDGED_COLLECTIONS,
-            **{name: f"benchmarks.manuals.{name}" for name in MANUALS},
-        }
+        SHIPPED.update({name: partial(collection, name) for name in MANUALS})
         evaluate(["--collection", *(names or MANUALS), *rest])
 
 

@@ -66,9 +66,9 @@ def _stop() -> None:
 
 
 def _write_judged(name: str, folder: Path) -> None:
+    from benchmarks.judged.collections import DocumentCorpus, read
+    from benchmarks.judged.loading import load
     from ingestion.models import Visibility
-    from search.management import load
-    from search.tuning.evaluation.judged_collections import DocumentCorpus, read
 
     judged = read(RELEVANCE / name)
     collection = load(judged, write=print, processes=2)

@@ -1,7 +1,7 @@
-"""The demo's questions: example searches over the HTTP API, and the judged collection that ships.
+"""The demo's questions: example searches over the HTTP API, and judged ones as golden queries.
 
-`judgements/README.md` says how it was graded. `manage.py evaluate --collection demo` measures
-profiles on it; `make demo` loads it as golden queries.
+`judgements/README.md` says how they were graded. `python -m benchmarks.judged --collection demo`
+measures profiles on them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from common import UserError
-from ingestion.models import Collection, Document, Visibility
-from ingestion.models.collections import JUDGED
+from ingestion.models import Collection, Document
 from kbsite.demo import documents
 from search.domain import OPTIONAL
-from search.management import finish
 from search.tuning import golden_import_export as exchange
-from search.tuning.evaluation.judged_collections import EvaluationError
-from search.tuning.evaluation.judged_sections import SectionCollection, read_sections, source_of
+from search.tuning.evaluation.beir import QRELS, QUERIES, qrels_of, rows
 from search.tuning.models import Judgement
 
 START_TIMEOUT = 60.0  # seconds between notes; a guess: a web process loads in about three
@@ -167,49 +162,15 @@ def _read(url: str, media_type: str) -> bytes:
 
 
 FOLDER = Path(__file__).parent / "judgements"
-NAME = "demo"
 JUDGE = "Steelyard's authors"
 # Judgements name the manual's pages without the version that the site runs on.
 MANUAL = "django/"
 COLLECTIONS = (documents.SAMPLES, documents.DJANGO_DOCS)
 
 
-def collection() -> SectionCollection:
-    """The judged collection, which loads its documents itself."""
-    return read_sections(FOLDER, load, NAME)
-
-
 def aliases() -> Mapping[str, str]:
     """The prefix of the sources of the manual's pages on this site."""
     return {MANUAL: documents.release() + "/"}
-
-
-def load(say: Callable[[str], None], processes: int) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Make the documents searchable; return the collections to search and the `aliases`.
-
-    A demo's own documents are used; other sites get a collection that only superusers can read.
-    Raises EvaluationError if the documentation cannot be downloaded or a document cannot be loaded.
-    """
-    slugs = _slugs()
-    if len(slugs) == len(COLLECTIONS):
-        return slugs, aliases()
-    hidden, _ = Collection.objects.undeleted().get_or_create(
-        name=f"{JUDGED}{NAME}",
-        defaults={
-            "visibility": Visibility.GROUPS,
-            "description": "The demo's documents, to measure search with (manage.py evaluate).",
-        },
-    )
-    uploads = documents.Uploads()
-    try:
-        manual = documents.django_docs(settings.VAR_DIR / "demo", say)
-    except documents.DocsUnavailable as error:
-        raise EvaluationError(str(error)) from error
-    documents.add(hidden, [*documents.samples(), *manual], uploads)
-    if uploads.problems:
-        raise EvaluationError(uploads.problems[0])
-    finish(uploads.waiting, write=say, processes=processes)
-    return [hidden.slug], aliases()
 
 
 def load_golden_queries(say: Callable[[str], None]) -> None:
@@ -218,26 +179,28 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
     A document has the highest grade of its sections; the note names them. Questions about documents
     that are not there are left out.
     """
-    slugs, shipped = _slugs(), Judgement.objects.filter(judge_name=JUDGE)
+    slugs, shipped = slugs_here(), Judgement.objects.filter(judge_name=JUDGE)
     done = set(shipped.values_list("document__collection__slug", flat=True))
-    judged = _as_csv(collection(), slugs, new=[slug for slug in slugs if slug not in done])
+    judged = _as_csv(slugs, new=[slug for slug in slugs if slug not in done])
     result = exchange.import_file("csv", judged, acting_user=None)
     if result.queries:
         say(f"{result.queries} golden queries with {result.judgements} judgements to start from")
 
 
-def _as_csv(judged: SectionCollection, slugs: Sequence[str], new: Sequence[str]) -> bytes:
-    """The judgements of the `new` ones' documents, for `manage.py judgements import`."""
+def _as_csv(slugs: Sequence[str], new: Sequence[str]) -> bytes:
+    """The judgements of the `new` ones' documents, as a file to import."""
     documents_here = Document.objects.undeleted().filter(collection__slug__in=new)
     ids = dict(documents_here.values_list("source", "public_id"))
-    texts = {**judged.queries, **judged.without_answer}
+    texts = {str(row["_id"]): str(row["text"]) for row in rows(FOLDER / QUERIES)}
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(("query", "collections", "document", "grade", "judge", "note"))
-    for query, grades in reversed(list(judged.qrels.items())):  # the newest is listed first
+    qrels = qrels_of(FOLDER / QRELS)
+    for query, grades in reversed(qrels.items()):  # the newest is listed first
         of_document: dict[str, list[tuple[int, str]]] = defaultdict(list)
         for name, grade in grades.items():
-            of_document[source_of(name)].append((grade, name.partition("#")[2]))
+            source, _, section = name.partition("#")
+            of_document[source].append((grade, section))
         for source, sections in of_document.items():
             document = ids.get(_on_this_site(source))
             if document is None:
@@ -257,7 +220,7 @@ def _on_this_site(source: str) -> str:
     return source
 
 
-def _slugs() -> list[str]:
+def slugs_here() -> list[str]:
     """The demo's collections that this site has, and that hold documents."""
     rows = Collection.objects.undeleted().filter(name__in=COLLECTIONS, documents__isnull=False)
     return sorted(set(rows.values_list("slug", flat=True)))

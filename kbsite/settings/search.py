@@ -25,9 +25,6 @@ VECTOR_INDEX = env.bool("VECTOR_INDEX", default=True)
 # judged questions of which one half has an answer (docs/adr/0017-confidence.md).
 CONFIDENCE_BASE_RATE = env.float("CONFIDENCE_BASE_RATE", default=0.5)
 
-# The judged collections that ship, by name: the dotted paths of functions that make one.
-JUDGED_COLLECTIONS = {"demo": "kbsite.demo.examples.collection"}
-
 # --- answers ---
 # Any server with OpenAI's chat API. Without a key and an address, answers consist of quotes. An
 # empty ANSWER_MODEL: gpt-5.4-mini at OpenAI, elsewhere the first model that the server names and

@@ -1,4 +1,4 @@
-"""The default preset, and the baselines for `manage.py evaluate`."""
+"""The default preset, and the baselines that it is measured against."""
 
 from __future__ import annotations
 

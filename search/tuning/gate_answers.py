@@ -15,7 +15,7 @@ import httpx2
 from search.engine.embed import warm_up
 from search.pipeline import Choices
 from search.presentation.results import Result
-from search.tuning.evaluation.judged_collections import EvaluationError
+from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.evaluation.profile_runs import problem_in, problem_of, response_to
 from search.tuning.gate_file import GateFile, GateQuestion
 

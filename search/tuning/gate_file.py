@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import yaml
 
-from search.tuning.evaluation.judged_collections import (
+from search.tuning.evaluation.beir import (
     QRELS,
     QUERIES,
     EvaluationError,

@@ -11,7 +11,7 @@ import numpy as np
 
 from search.tuning import gate
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.judged_collections import EvaluationError
+from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.gate import Decision, Finding, First, Measured
 from search.tuning.gate_answers import SiteAnswer
 from search.tuning.gate_file import MARKED, MEASURED, UNMARKED, GateFile, GateQuestion

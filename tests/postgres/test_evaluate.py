@@ -1,20 +1,22 @@
-"""`manage.py evaluate` and `benchmarks.answers`: from a judged collection to figures."""
+"""`benchmarks.judged` and `benchmarks.answers`: from a judged collection to figures."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.management import CommandError, call_command
 
 from benchmarks import irds
 from benchmarks.answers.__main__ import measured
+from benchmarks.judged.command import run
+from common import UserError
 from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
 from search.answers.models import Answer
@@ -65,12 +67,13 @@ def write(folder: Path, corpus: list[dict[str, str]]) -> None:
 def evaluate(*arguments: object) -> str:
     """What the command prints."""
     out = StringIO()
-    call_command("evaluate", *map(str, arguments), stdout=out, stderr=out)
+    with redirect_stdout(out):
+        run([*map(str, arguments)])
     return out.getvalue()
 
 
 def failing(*arguments: object) -> str:
-    with pytest.raises(CommandError) as error:
+    with pytest.raises(UserError) as error:
         evaluate(*arguments)
     return str(error.value)
 

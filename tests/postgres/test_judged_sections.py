@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
-from benchmarks.questions import by_question
-from ingestion.documents import processing_steps
-from ingestion.lexical import bm25_weights
-from ingestion.models import Chunk, Collection, DocumentVersion, Lane
-from kbsite.demo import documents, examples
-from search.management.commands.evaluate import Command
-from search.tuning.evaluation.golden_set import golden_set
-from search.tuning.evaluation.judged_collections import EvaluationError
-from search.tuning.evaluation.judged_sections import (
+from benchmarks.judged import command, demo
+from benchmarks.judged.sections import (
     SectionCollection,
     SectionCorpus,
     read_sections,
     resolve,
 )
+from benchmarks.questions import by_question
+from ingestion.documents import processing_steps
+from ingestion.lexical import bm25_weights
+from ingestion.models import Chunk, Collection, DocumentVersion, Lane
+from kbsite.demo import documents, examples
+from search.tuning.evaluation.beir import EvaluationError
+from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document
 
@@ -142,12 +142,13 @@ class TestEvaluate:
     def shipped(
         self, harbour: SectionCollection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr("search.management.commands.evaluate.shipped", lambda name: harbour)
+        monkeypatch.setitem(command.SHIPPED, "demo", lambda: harbour)
         monkeypatch.setenv("RELEVANCE_DIR", str(tmp_path / "nowhere"))
 
     def evaluate(self, *arguments: str) -> str:
         out = StringIO()
-        call_command("evaluate", *arguments, stdout=out)
+        with redirect_stdout(out):
+            command.run(arguments)
         return out.getvalue()
 
     def test_shipped_judged_collection_is_measured_by_default(self) -> None:
@@ -159,9 +160,7 @@ class TestEvaluate:
         assert "1 judged sections are not in the documents" in printed
 
     def test_evaluation_names_the_first_result_of_each_question(self) -> None:
-        command = Command()
-        call_command(command, stdout=StringIO())
-        (outcome,) = command.outcomes
+        (outcome,) = command.run([])
         printed = by_question(outcome)
         row = "| how much does the crane lift | old/harbour.md#Cranes | 3 of 3 | yes | 1 |"
         assert row in printed
@@ -174,7 +173,7 @@ class TestEvaluate:
 
 class TestShipped:
     def test_questions_and_grades_fit_together(self) -> None:
-        found = examples.collection()
+        found = demo.collection()
         assert len(found.queries) >= 60
         assert len(found.without_answer) >= 5
         texts = {**found.queries, **found.without_answer}
@@ -189,7 +188,7 @@ class TestShipped:
                 collection, file.content, file_name=file.file_name, source=file.source
             )
             assert made.current is not None
-        judgements = examples.collection()
+        judgements = demo.collection()
         found = resolve(judgements, [collection.slug], examples.aliases())
         assert [name for name in found.missing if name.startswith("samples/")] == []
 
@@ -230,8 +229,8 @@ class TestShipped:
         page = documents.SourceFile("page.rst", "django-9.9/page.txt", b"Page\n====\n\nText.\n")
         monkeypatch.setattr(documents, "django_docs", lambda folder, say: [page])
         monkeypatch.setattr(documents, "samples", list)
-        monkeypatch.setattr(examples, "finish", process)
-        slugs, aliases = examples.load(print, 1)
+        monkeypatch.setattr(demo, "finish", process)
+        slugs, aliases = demo.load(print, 1)
         collection = Collection.objects.get(slug=slugs[0])
         assert collection.name == "judged: demo"
         assert collection.visibility == "groups"

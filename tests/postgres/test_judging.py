@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
@@ -253,20 +250,3 @@ class TestFiles:
         GoldenQuery.objects.all().delete()
         done = exchange.import_file("csv", made, acting_user=reader)
         assert (done.judgements, len(done.problems)) == (0, 3)
-
-    def test_command_exports_and_imports_judgements(
-        self, documents: dict[str, Document], administrator: User, tmp_path: Path
-    ) -> None:
-        judge_all(documents, administrator)
-        file, out, err = tmp_path / "beir.zip", io.StringIO(), io.StringIO()
-        call_command("judgements", "export", str(file), "--format", "beir", stdout=out)
-        GoldenQuery.objects.all().delete()
-        call_command("judgements", "import", str(file), "--format", "beir", stdout=out, stderr=err)
-        assert "3 judgements and 3 golden queries are new" in out.getvalue()
-        assert {judge for _, judge, _ in grades()} == {"imported"}
-        bad = tmp_path / "bad.csv"
-        bad.write_text("query,document,grade\nferry,nowhere,1\n")
-        call_command("judgements", "import", str(bad), "--format", "csv", stdout=out, stderr=err)
-        assert "Line 2: no document" in err.getvalue()
-        with pytest.raises(CommandError, match="There is no user"):
-            call_command("judgements", "export", str(file), "--format", "csv", "--user", "nobody")

@@ -14,20 +14,21 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from benchmarks.reliability import auroc
-from ingestion.models import Collection
-from search.engine import similarity_background
-from search.management import load
-from search.pipeline import search
-from search.retrieval import Filters
-from search.tuning.evaluation.judged_collections import (
+from benchmarks.judged.collections import (
     UNTITLED,
     DocumentCorpus,
     JudgedCollection,
     corpus_collection,
     read,
 )
-from search.tuning.evaluation.profile_runs import MeasuredCollection, evaluate, evaluator
+from benchmarks.judged.loading import load
+from benchmarks.judged.profile_runs import MeasuredCollection, evaluate
+from benchmarks.reliability import auroc
+from ingestion.models import Collection
+from search.engine import similarity_background
+from search.pipeline import search
+from search.retrieval import Filters
+from search.tuning.evaluation.profile_runs import evaluator
 from tests.support.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"

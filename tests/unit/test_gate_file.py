@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from search.tuning.evaluation.judged_collections import EvaluationError
+from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.gate import Floor, of_floor
 from search.tuning.gate_answers import SiteAnswer, SitePassage
 from search.tuning.gate_file import GateFile, GateQuestion, read_gate

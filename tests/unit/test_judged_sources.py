@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import irds
+from benchmarks.judged.collections import read
 from benchmarks.judged_sources import SOURCES, folders, write_squad
-from search.tuning.evaluation.judged_collections import read
 
 SQUAD = {
     "data": [

@@ -24,6 +24,7 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandError
 from django.urls import resolve
 
+from benchmarks.judged.command import parser
 from search.tuning.gate_file import read_gate
 from tests.unit.test_env_example import EXAMPLE
 
@@ -145,6 +146,8 @@ def interpreted(arguments: Sequence[str]) -> None:
             pass  # what a function of the page is given
         case ["manage.py", *rest]:
             managed(rest)
+        case ["-m", "benchmarks.judged", *rest]:
+            parser().parse_args(rest)
         case ["-c", code]:
             ast.parse(code)
         case ["-m", "venv", ".venv"]:

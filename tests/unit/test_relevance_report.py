@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import manuals, relevance
+from benchmarks.judged.collections import JudgedCollection
+from benchmarks.judged.profile_runs import MeasuredCollection
 from search.presets.default import DEFAULT
-from search.tuning.evaluation.judged_collections import JudgedCollection
 from search.tuning.evaluation.measures import NAMES, Interval
-from search.tuning.evaluation.profile_runs import MeasuredCollection
 
 UNKNOWN = "0" * 10  # no commit of ours
 

@@ -1,8 +1,8 @@
 """The golden set: queries, their judged documents, and each profile's ranking of them.
 
 `ask` is the search that readers use, under any profile, published or not. A measure over the
-golden set covers all documents, whoever the viewer is: see `asking.evaluator`. `compare` measures
-a profile and its baseline alternately.
+golden set covers all documents, whoever the viewer is: see `profile_runs.evaluator`. `compare`
+measures a profile and its baseline alternately.
 """
 
 from __future__ import annotations

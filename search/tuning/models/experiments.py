@@ -16,7 +16,7 @@ from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(Job):
-    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set,
+    """The measures of a profile on a judged collection (`benchmarks.judged`) or the golden set,
     or, before 0.2.0, of the answers that it leads to.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.

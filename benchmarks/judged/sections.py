@@ -18,21 +18,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.conf import settings
-from django.utils.module_loading import import_string
-
+from benchmarks.judged.collections import JudgedCollection
 from ingestion.chunking.sections import paths
 from ingestion.domain import SectionPlace
 from ingestion.models import Chunk
 from search.engine.ranking import Ranking
-from search.tuning.evaluation.judged_collections import (
-    QRELS,
-    QUERIES,
-    EvaluationError,
-    JudgedCollection,
-    qrels_of,
-    rows,
-)
+from search.tuning.evaluation.beir import QRELS, QUERIES, EvaluationError, qrels_of, rows
 
 BETWEEN = " > "
 
@@ -66,15 +57,6 @@ def read_sections(
     answered = {query: text for query, text in texts.items() if any(qrels.get(query, {}).values())}
     rest = {query: text for query, text in texts.items() if query not in answered}
     return SectionCollection(name, folder, answered, qrels, load, rest)
-
-
-def shipped(name: str) -> SectionCollection | None:
-    """The judged collection of this name that ships with the site, or None."""
-    path = settings.JUDGED_COLLECTIONS.get(name)
-    if path is None:
-        return None
-    collection: SectionCollection = import_string(path)()
-    return collection
 
 
 def source_of(name: str) -> str:

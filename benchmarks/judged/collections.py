@@ -2,20 +2,18 @@
 
 A corpus row becomes a text file named by its title. Rows with the same text become one document,
 as for any upload; the judgements of each of their ids apply to it. Collections whose judgements
-name sections of documents instead are in `judged_sections`.
+name sections of documents instead are in `sections`.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from django.db.models import F
 
@@ -23,17 +21,11 @@ from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
 from ingestion.models.collections import JUDGED
 from search.engine.ranking import Ranking
-from search.errors import SearchError
+from search.tuning.evaluation.beir import QRELS, QUERIES, EvaluationError, qrels_of, rows
 
-CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
+CORPUS = "corpus.jsonl"
 # Every document needs a title; this one occurs in all of them, so that its idf is near 0.
 UNTITLED = "untitled.txt"
-
-
-class EvaluationError(SearchError):
-    """A judged collection cannot be found, read or loaded."""
-
-    code = "evaluation_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +149,7 @@ def corpus_collection(judged: JudgedCollection) -> Collection:
         name=f"{JUDGED}{judged.name}",
         defaults={
             "visibility": Visibility.GROUPS,
-            "description": "Passages with judgements, to measure search with (manage.py evaluate).",
+            "description": "Passages with judgements, to measure search with.",
         },
     )
     return collection
@@ -215,38 +207,3 @@ def _receive(collection: Collection, passage: CorpusPassage) -> int:
 def _latest(document: Document) -> int:
     assert document.latest_id is not None
     return document.latest_id
-
-
-def rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines. Raises EvaluationError for one without _id or a key."""
-    needed = ("_id", *keys)
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                if any(row[key] is None for key in needed):
-                    raise ValueError
-            except (ValueError, TypeError, KeyError) as error:
-                raise EvaluationError(
-                    f"Line {number} of {path} is not a JSON object with {' and '.join(needed)}."
-                ) from error
-            yield row
-
-
-def qrels_of(path: Path) -> dict[str, dict[str, int]]:
-    """The grades in a file, by query and passage; BEIR's header line is optional."""
-    grades: dict[str, dict[str, int]] = defaultdict(dict)
-    with path.open(encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-            if number == 1 and row[-1:] in (["score"], ["grade"]):
-                continue
-            try:
-                query, passage, grade = row
-                grades[query][passage] = max(int(grade), 0)
-            except ValueError as error:
-                raise EvaluationError(
-                    f"Line {number} of {path} is not: query id, passage id, grade, with tabs."
-                ) from error
-    return dict(grades)

@@ -1,0 +1,1 @@
+"""Judged collections, and how well profiles rank them: `python -m benchmarks.judged`."""
