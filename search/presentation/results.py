@@ -44,7 +44,7 @@ NO_CURRENCIES: Mapping[int, Currency] = MappingProxyType({})
 class Result:
     """A group's best hit with its displayed fields; `chars` is the length of its snippet.
 
-    `make_folded` and `make_copies` make `folded` and `copies` when they are first read.
+    `results_of` makes the results of its group's other hits when they are first read.
     `layout` has the blocks of the text; empty if they are not known, as of a hand edit.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
@@ -88,18 +88,19 @@ class Result:
     completeness: Mapping[str, Any] | None = None
     currency: Currency | None = None
     date: DocumentDate | None = None
-    make_folded: Callable[[], tuple[Result, ...]] = field(default=tuple, repr=False, compare=False)
-    make_copies: Callable[[], tuple[Result, ...]] = field(default=tuple, repr=False, compare=False)
+    results_of: Callable[[Sequence[Hit]], tuple[Result, ...]] = field(
+        default=lambda _: (), repr=False, compare=False
+    )
 
     @cached_property
     def folded(self) -> tuple[Result, ...]:
         """The best other passages of the same document, in the ranking's order."""
-        return self.make_folded()
+        return self.results_of(_shortened(self.group).folded)
 
     @cached_property
     def copies(self) -> tuple[Result, ...]:
         """The best near-duplicates from other documents, one passage each, in that order, too."""
-        return self.make_copies()
+        return self.results_of(_shortened(self.group).copies)
 
     @property
     def gap(self) -> str:
@@ -243,6 +244,7 @@ def results_for(
         plain = () if mark_folded else folded
         text = query.text
         by_id.update(read_rows(missing, viewer, terms, text, plain=plain, uncounted=uncounted))
+    others = partial(_folded, rows=by_id, stems=stems, lookup=lookup)
     results = tuple(
         _result(
             group,
@@ -252,10 +254,9 @@ def results_for(
             lookup,
             query,
             currency=currencies.get(group.best.document_id),
-            make_folded=partial(_folded, parts.folded, by_id, stems, lookup),
-            make_copies=partial(_folded, parts.copies, by_id, stems, lookup),
+            results_of=others,
         )
-        for group, parts in zip(groups, passages, strict=True)
+        for group in groups
         if group.best.chunk_id in by_id
     )
     return _qualified(results)

@@ -102,9 +102,7 @@ def _record_type(counted: int, signals: int) -> np.dtype[Any]:
 def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Candidates:
     """The candidates of the statement's row, by chunk id."""
     unchecked, records, embeddings, language, places = row
-    records_read = np.frombuffer(
-        records or b"", _record_type(len(sent.counted), len(sent.signals))
-    )
+    records_read = np.frombuffer(records or b"", _record_type(len(sent.counted), len(sent.signals)))
     rows = np.zeros(len(records_read), row_type(len(sent.boosts)))
     for name in ("chunk", "document", "signature", "signed", "embedded", "pin", "held_at"):
         rows[name] = records_read[name]

@@ -34,6 +34,8 @@ PLAN_SECONDS = 60.0
 
 _PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 Rows = list[tuple[Any, ...]]
+Values = Mapping[str, Any]
+Local = Mapping[str, str]
 
 
 def with_constants(text: str, constants: Mapping[str, Any]) -> str:
@@ -72,10 +74,7 @@ class Shapes:
 
 
 def run(
-    statement: str,
-    values: Mapping[str, Any],
-    local: Mapping[str, str] = {},
-    form: Format = Format.TEXT,
+    statement: str, values: Values, local: Mapping[str, str] = {}, form: Format = Format.TEXT
 ) -> Rows:
     """The statement's rows. The settings `local`, SQL expressions by name, apply to it alone.
 
@@ -99,9 +98,7 @@ def run(
         return _run_prepared(statement, values, local, form)
 
 
-def _run_prepared(
-    statement: str, values: Mapping[str, Any], local: Mapping[str, str], form: Format
-) -> Rows:
+def _run_prepared(statement: str, values: Values, local: Local, form: Format) -> Rows:
     """The rows of the statement, prepared by psycopg and sent with its settings in one message."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
@@ -147,8 +144,13 @@ class _Prepared(RawCursor[Any]):
 
 
 def _untyped(value: Any) -> Any:
-    """The value as text: psycopg would prepare a statement for each size of a number."""
+    """The value as text: psycopg would prepare a statement for each size of a number.
+
+    A list of integers is one text, too: psycopg would write them one by one.
+    """
     if isinstance(value, list):
+        if all(isinstance(each, int) for each in value):
+            return f"{{{','.join(map(str, value))}}}"
         return [_untyped(each) for each in value]
     return str(value) if isinstance(value, int | float) else value
 
@@ -173,7 +175,7 @@ def sent_as_text() -> Iterator[None]:
         _as_text.reset(token)
 
 
-def send(sql: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
+def send(sql: str, values: Values, local: Local) -> Rows:
     """The rows of one statement, sent with its settings (SQL expressions) in one message."""
     if local:
         sql = f"{_setting(tuple(local.items()))};{sql}"
