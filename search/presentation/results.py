@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -39,12 +40,11 @@ NO_QUERY = Query("")
 NO_CURRENCIES: Mapping[int, Currency] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """A group's best hit with its displayed fields; `chars` is the length of its snippet.
 
-    `folded` are the best other passages of the same document, `copies` the best
-    near-duplicates from other documents, one passage each; both in the ranking's order.
+    `results_of` makes the results of its group's other hits when they are first read.
     `layout` has the blocks of the text; empty if they are not known, as of a hand edit.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
@@ -88,8 +88,19 @@ class Result:
     completeness: Mapping[str, Any] | None = None
     currency: Currency | None = None
     date: DocumentDate | None = None
-    folded: tuple[Result, ...] = ()
-    copies: tuple[Result, ...] = ()
+    results_of: Callable[[Sequence[Hit]], tuple[Result, ...]] = field(
+        default=lambda _: (), repr=False, compare=False
+    )
+
+    @cached_property
+    def folded(self) -> tuple[Result, ...]:
+        """The best other passages of the same document, in the ranking's order."""
+        return self.results_of(_shortened(self.group).folded)
+
+    @cached_property
+    def copies(self) -> tuple[Result, ...]:
+        """The best near-duplicates from other documents, one passage each, in that order, too."""
+        return self.results_of(_shortened(self.group).copies)
 
     @property
     def gap(self) -> str:
@@ -233,14 +244,19 @@ def results_for(
         plain = () if mark_folded else folded
         text = query.text
         by_id.update(read_rows(missing, viewer, terms, text, plain=plain, uncounted=uncounted))
+    others = partial(_folded, rows=by_id, stems=stems, lookup=lookup)
     results = tuple(
-        replace(
-            _result(group, by_id[group.best.chunk_id], SNIPPET_CHARS, stems, lookup, query),
+        _result(
+            group,
+            by_id[group.best.chunk_id],
+            SNIPPET_CHARS,
+            stems,
+            lookup,
+            query,
             currency=currencies.get(group.best.document_id),
-            folded=_folded(parts.folded, by_id, stems, lookup),
-            copies=_folded(parts.copies, by_id, stems, lookup),
+            results_of=others,
         )
-        for group, parts in zip(groups, passages, strict=True)
+        for group in groups
         if group.best.chunk_id in by_id
     )
     return _qualified(results)
@@ -284,6 +300,7 @@ def _result(
     stems: Sequence[str],
     lookup: RecordLookup,
     query: Query = NO_QUERY,
+    **others: Any,
 ) -> Result:
     marked, path, sections = str(row["marked"]), row["heading_path"], row["sections"]
     if exact := mark_phrases(marked, query.phrases, alone=query.is_quoted):
@@ -318,6 +335,7 @@ def _result(
         metadata=row["document__metadata"],
         completeness=row["version__completeness"],
         date=date_of(row),
+        **others,
     )
 
 

@@ -145,6 +145,8 @@ def mark_phrases(marked: str, phrases: Sequence[str], *, alone: bool) -> str:
     quotes wants to see the place. With `alone` nothing else is marked. Empty if the text has none
     of the phrases.
     """
+    if not phrases:
+        return ""
     text, marks = text_and_marks(marked)
     patterns = [re.compile(literal_pattern(phrase), re.IGNORECASE) for phrase in phrases]
     spans = (match.span() for pattern in patterns for match in pattern.finditer(text))
@@ -175,9 +177,9 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def restored(marked: str, text: str) -> str:
     """`text` with the marks of `marked`, its normal form."""
-    plain, marks = text_and_marks(marked)
-    if plain == text:
+    if _MARKS.sub("", marked) == text:
         return marked
+    plain, marks = text_and_marks(marked)
     at = places(text)
     if len(at) != len(plain):
         return marked  # Postgres knows another version of Unicode

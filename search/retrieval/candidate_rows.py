@@ -42,16 +42,15 @@ _FIXED = (
 )
 _NUMPY = {"int4": ">i4", "int8": ">i8", "float8": ">f8"}
 
-# As hexadecimal digits, which Python reads faster than psycopg the text form of a bytea.
 _SENT = """
 SELECT {unchecked},
-       encode(string_agg(record_send(ROW({record})), ''::bytea ORDER BY id), 'hex'),
+       string_agg(record_send(ROW({record})), ''::bytea ORDER BY id),
        {embeddings},
        array_agg(language ORDER BY id),
        {places}
 FROM scored
 """
-_EMBEDDINGS = "encode(string_agg(embedding, ''::bytea ORDER BY id), 'hex')"
+_EMBEDDINGS = "string_agg(embedding, ''::bytea ORDER BY id)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def sent(counted: int, signals: int, unchecked: str, *, embeddings: bool, is_wid
     return _SENT.format(
         unchecked=unchecked,
         record=", ".join(record),
-        embeddings=_EMBEDDINGS if embeddings else "NULL::text",
+        embeddings=_EMBEDDINGS if embeddings else "NULL::bytea",
         places="json_agg(places ORDER BY id)" if is_wide else "NULL::json",
     )
 
@@ -103,9 +102,7 @@ def _record_type(counted: int, signals: int) -> np.dtype[Any]:
 def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Candidates:
     """The candidates of the statement's row, by chunk id."""
     unchecked, records, embeddings, language, places = row
-    records_read = np.frombuffer(
-        bytes.fromhex(records or ""), _record_type(len(sent.counted), len(sent.signals))
-    )
+    records_read = np.frombuffer(records or b"", _record_type(len(sent.counted), len(sent.signals)))
     rows = np.zeros(len(records_read), row_type(len(sent.boosts)))
     for name in ("chunk", "document", "signature", "signed", "embedded", "pin", "held_at"):
         rows[name] = records_read[name]
@@ -124,7 +121,7 @@ def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Can
     vectors = None
     if embeddings:
         embedded = int(np.count_nonzero(rows["embedded"]))
-        vectors = np.frombuffer(bytes.fromhex(embeddings), ">f2").reshape(embedded, -1).astype(HALF)
+        vectors = np.frombuffer(embeddings, ">f2").reshape(embedded, -1).astype(HALF)
     return Candidates(
         query,
         rows,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
+from psycopg.pq import Format
 
 from common.database import named
 from ingestion.models import Chunk, EmbeddingSpace
@@ -126,7 +127,8 @@ def retrieve(
     # For a whole scope, the text depends on the shape of the question alone.
     if scope.is_whole and not options.pins:
         shape = (readable, tuple(boosts.items()), *plan.shape)
-        rows = run(_shapes.get(shape, lambda: _prepared(plan, readable, boosts)), values, local)
+        statement = _shapes.get(shape, lambda: _prepared(plan, readable, boosts))
+        rows = run(statement, values, local, Format.BINARY)
     else:
         statement, params = _statement(plan, readable, boosts)
         rows = send(statement, params | values, local)
