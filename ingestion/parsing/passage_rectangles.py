@@ -16,7 +16,7 @@ SCALE = 10_000
 RUN = 4
 """Words: three are common phrases ("one of the"), five miss the cells of a table. A guess."""
 GAP = 3
-MARGIN, FIGURE = 200, 3_000
+MARGIN, FIGURE = 400, 3_000
 """Around a passage, and the height that a figure above its caption is given. Guesses."""
 
 Word = list[str | int]
