@@ -89,7 +89,8 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         outcomes = list(_receive_all(request, form, files))
         form.remember(request)
         initial = {name: request.POST.get(name) for name in ("language", "metadata")}
-        initial["collection"] = form.cleaned_data["collection"].pk
+        context["collection"] = form.cleaned_data["collection"]
+        initial["collection"] = context["collection"].pk
         form = UploadForm(request, initial=initial)
     context |= {
         "form": form,

@@ -53,10 +53,12 @@ _drawn = 0
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The picture of one page in WebP, and the words of the page with their places."""
+    """The picture of one page in WebP, its words with their places, and its size in pixels."""
 
     content: bytes
     words: tuple[Word, ...]
+    width: int
+    height: int
 
 
 def ocr_of_settings(pages: int) -> Ocr:
@@ -134,7 +136,7 @@ def _cached(folder: Path, page: int) -> Picture | str | None:
         os.utime(picture)  # when it was last seen
     except (OSError, ValueError):
         return None
-    return Picture(content, tuple(facts_read["words"]))
+    return Picture(content, tuple(facts_read["words"]), facts_read["width"], facts_read["height"])
 
 
 def _cached_words(folder: Path, page: int) -> tuple[Word, ...] | None:
@@ -224,7 +226,7 @@ def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
     if not DocumentVersion.objects.filter(file=version.file.name).exists():
         forget(version.sha256)  # deleted meanwhile
     _sweep_now_and_then()
-    return Picture(picture.content, picture.words)
+    return Picture(picture.content, picture.words, picture.width, picture.height)
 
 
 def _drawn_page(version: DocumentVersion, page: int, folder: Path) -> DrawnPage:

@@ -16,6 +16,8 @@ SCALE = 10_000
 RUN = 4
 """Words: three are common phrases ("one of the"), five miss the cells of a table. A guess."""
 GAP = 3
+MARGIN, FIGURE = 400, 3_000
+"""Around a passage, and the height that a figure above its caption is given. Guesses."""
 
 Word = list[str | int]
 """A word, then four numbers (left, top, right, bottom) for each line that it is on."""
@@ -59,6 +61,16 @@ def places_of(passage: str, page: Sequence[Word]) -> list[Box]:
         if tuple(words[at : at + run]) in runs:
             matches.update(range(at, at + run))
     return _lines(_boxes(page[at]) for at in _closed(sorted(matches)))
+
+
+def region_of(boxes: Sequence[Box]) -> Box:
+    """The part of the page around a passage and the figure above its caption; else all of it."""
+    if not boxes:
+        return 0, 0, SCALE, SCALE
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    bottom = min(max(bottoms) + MARGIN, SCALE)
+    top = max(min(min(tops), bottom - FIGURE) - MARGIN, 0)
+    return max(min(lefts) - MARGIN, 0), top, min(max(rights) + MARGIN, SCALE), bottom
 
 
 def _closed(places: Sequence[int]) -> list[int]:

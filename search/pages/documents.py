@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from hashlib import sha256
 from urllib.parse import urlencode
 from uuid import UUID
@@ -25,7 +26,7 @@ from ingestion.files.storage import download
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.collections import language_name
 from ingestion.parsing.page_pictures import is_deck
-from ingestion.parsing.passage_rectangles import SCALE
+from ingestion.parsing.passage_rectangles import SCALE, Box, region_of
 from search.analytics.interactions import Report, record_interaction
 from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
@@ -121,19 +122,38 @@ def picture(request: HttpRequest, public_id: UUID, number: int) -> HttpResponseB
 
 @require_safe
 def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> HttpResponseBase:
-    """The places of a passage on the picture of a page, as rectangles to lay over it."""
+    """The places of a passage on the picture of a page, as rectangles to lay over it.
+
+    With `?crop`, the part of the picture itself that has the passage; of a slide, all of it.
+    """
     row = _document(request, public_id)
     version = _version_with_page(row, number)
     chunks = Chunk.objects.visible_to(request.user).filter(version=version, document=row)
     chunk = get_object_or_404(chunks.only("text", "original"), ordinal=ordinal)
+    cropped: dict[str, object] = {}
     try:
         # What was edited by hand is not what stands on the page.
         places = picture_cache.places_on(version, number, chunk.original or chunk.text)
+        if "crop" in request.GET:
+            region = region_of([] if is_deck(version.media_type) else places)
+            cropped = _cropped(picture_cache.picture_of(version, number), region)
     except IngestionError as error:
         return _not_drawn(error)
     boxes = [(left, top, right - left, bottom - top) for left, top, right, bottom in places]
-    drawing = render_to_string("search/mark.svg", {"boxes": boxes, "scale": SCALE})
+    drawing = render_to_string("search/mark.svg", {"boxes": boxes, "scale": SCALE} | cropped)
     return _private(request, drawing.encode(), "image/svg+xml")
+
+
+def _cropped(page: picture_cache.Picture, region: Box) -> dict[str, object]:
+    """What mark.svg shows of a page; the browser cuts it, as the server decodes no picture."""
+    left, top, right, bottom = region
+    width, height = right - left, bottom - top
+    return {
+        "view": f"{left} {top} {width} {height}",
+        "width": page.width * width // SCALE,
+        "height": page.height * height // SCALE,
+        "picture": b64encode(page.content).decode(),
+    }
 
 
 def _version_with_page(row: Document, number: int) -> DocumentVersion:
@@ -161,7 +181,7 @@ def _private(request: HttpRequest, content: bytes, content_type: str) -> HttpRes
     response = HttpResponse(content, content_type=content_type)
     response["ETag"] = etag = f'"{sha256(content).hexdigest()[:32]}"'
     response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Content-Security-Policy"] = "default-src 'none'; img-src data:; sandbox"
     patch_vary_headers(response, ("Cookie",))
     patch_cache_control(response, private=True, no_cache=True)
     return get_conditional_response(request, etag=etag, response=response) or response

@@ -33,6 +33,9 @@
       this.input.addEventListener("change", () => this.describe());
       form.addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
       this.acceptDrops(form.querySelector(".sy-drop"));
+      // The browser asks for the name of a new collection before the files are sent.
+      const { collection, new_collection: name } = form.elements;
+      if (name) collection.addEventListener("change", () => { name.required = collection.value === "new"; });
       if (this.input.files.length) this.describe(); // chosen before this script ran, or kept
     }
 
@@ -109,7 +112,7 @@
       }
       this.form.replaceWith(form);
       new Upload(form);
-      (results ?? form).querySelector(results ? "h2" : "[aria-invalid=true], select").focus();
+      (results?.querySelector("h2") ?? form.querySelector("[aria-invalid=true]") ?? form.querySelector("select")).focus();
       document.dispatchEvent(new Event("live-begun"));
       count();
     }

@@ -23,6 +23,8 @@
   const values = () => Object.fromEntries(new FormData(form));
   const state = () => ({ profile: root.dataset.profile, values: values() });
   const collections = () => (text.dataset.collections || "").split(",").filter(Boolean);
+  // A question is the same golden query only within the same collections.
+  const address = (profile) => `${root.dataset.page}?${new URLSearchParams([["profile", profile], ["q", text.value], ...collections().map((slug) => ["collection", slug])])}`;
   let saved = JSON.stringify(values());
   const publish = document.getElementById("wb-publish"); // null without the permission
   const isDraft = publish && !publish.hidden;
@@ -409,7 +411,7 @@
     if (!answer) return false;
     if (String(answer.profile) !== root.dataset.profile) {
       // Another row now: what is edited next is that draft.
-      location.assign(`${root.dataset.page}?profile=${answer.profile}&q=${encodeURIComponent(text.value)}`);
+      location.assign(address(answer.profile));
       return true;
     }
     delete waiting.save; // what changes from here on is unsaved again
@@ -478,7 +480,7 @@
     else if (target.dataset.do === "pools") ask("pools", state()).then((answer) => answer && measure());
   });
   document.getElementById("wb-profile").addEventListener("change", (event) => {
-    location.assign(`${root.dataset.page}?profile=${event.target.value}&q=${encodeURIComponent(text.value)}`);
+    location.assign(address(event.target.value));
   });
   window.addEventListener("beforeunload", (event) => { if (dirty() && !waiting.save) event.preventDefault(); });
 
