@@ -145,7 +145,7 @@ def _results(
 ) -> HttpResponse:
     """The results page; the search is recorded after the page has been sent."""
     search_id = new_search_id(request, response)
-    context = {"form": form, "response": response, "search_id": search_id}
+    context: dict[str, Any] = {"form": form, "response": response, "search_id": search_id}
     if response.query.is_empty:
         asked = examples_for(request.user)
         made = examples_of(request.user, EXAMPLES) if len(asked) < EXAMPLES else []

@@ -282,7 +282,10 @@ def _around(selection: Selection) -> Q:
 
 
 def _rows(viewer: Viewer, condition: Q, *names: str) -> Iterable[Any]:
-    return Chunk.objects.visible_to(viewer).filter(condition).order_by().values(*names)
+    rows: Iterable[Any] = (
+        Chunk.objects.visible_to(viewer).filter(condition).order_by().values(*names)
+    )
+    return rows
 
 
 def _piece(row: Mapping[str, Any], place: Place) -> Piece:
