@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import HttpRequest
 
 from common import UserError
@@ -23,6 +25,8 @@ from search.pages.answer_cards import AnswerCard, answer_card
 from search.pages.search_form import SearchForm
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,15 @@ def _quoted(
         answered = answering.answer(question)
     except UserError:
         return None
-    return answered, partial(recording.finish, answered, question) if is_stored else None
+    return answered, partial(_store, answered, question) if is_stored else None
+
+
+def _store(answered: Answered, question: AnswerRequest) -> None:
+    """Store the answer; its reader has it already, so that an error of the database is logged."""
+    try:
+        recording.finish(answered, question)
+    except DatabaseError:
+        logger.exception("The answer %s could not be stored", answered.id)
 
 
 def _is_of(result: Result, answered: Answered) -> bool:
