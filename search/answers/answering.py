@@ -14,11 +14,11 @@ import asyncio
 import logging
 import threading
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -27,7 +27,7 @@ from django.utils.translation import gettext
 
 from common import UserError
 from common.accounts import tokens
-from common.database import in_thread
+from common.database import at_once, completed, in_thread
 from search.answers import recording
 from search.answers.budgets import Payer
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
@@ -44,7 +44,6 @@ from search.engine import Choices
 from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
 from search.query.parse import clean_text
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 # The answers of a thread, which its pages and exports show whole. A guess.
@@ -68,7 +67,9 @@ def final_event(request: AnswerRequest) -> Done | Failed:
     Raises Busy, because only some of the web server's threads may wait for a language model, and
     what `events` raises.
     """
-    if request.is_extractive or configured() is None:
+    if request.is_extractive:
+        return at_once(_last_event(request))
+    if configured() is None:
         return async_to_sync(_last_event)(request)
     if not waiting.acquire(blocking=False):
         message = gettext("Too many answers are being written. Ask again in %(wait)d s.")
@@ -105,7 +106,7 @@ async def events(request: AnswerRequest) -> AsyncIterator[Event]:
                 yield event
         has_ended = True
         started = await work.is_stored()
-        final = await _shielded(in_thread(partial(_recorded, work, started)))
+        final = await completed(in_thread(partial(_recorded, work, started)))
         yield Done(final)
     except (GeneratorExit, asyncio.CancelledError):
         if not has_ended:
@@ -131,14 +132,9 @@ async def _record_end(work: AnswerDraft, state: State, error: str = "") -> None:
         await in_thread(finish)
 
     try:
-        await _shielded(finished())
+        await completed(finished())
     except DatabaseError:
         logger.exception("The end of answer %s could not be stored", stopped.id)
-
-
-async def _shielded(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, which is completed even if the task is cancelled meanwhile."""
-    return await asyncio.shield(asyncio.ensure_future(work))
 
 
 def _message(error: Exception) -> str:

@@ -121,27 +121,27 @@ def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
 
     `address` makes a complete address of a path.
     """
-    lines = [linked_text(answered, address)]
+    lines = [_linked_text(answered, address)]
     if answered.cited_passages:
         lines += ["", gettext("Sources:"), ""]
     for passage in answered.cited_passages:
-        title = plain_line(passage.title)
+        names = " › ".join(map(plain_line, (passage.title, *passage.heading_path)))
         page = page_label(passage.page, passage.media_type)
         url = address(passage_url(passage))
         lines.append(
-            f"- \\[{passage.number}\\] [{title}]({url}){f', {page}' if page else ''}{age(passage)}"
+            f"- \\[{passage.number}\\] [{names}]({url}){f', {page}' if page else ''}{_age(passage)}"
         )
     return "\n".join(lines) + "\n"
 
 
-def age(passage: Passage) -> str:
+def _age(passage: Passage) -> str:
     """The date of a passage's document in brackets, and whether it is not current; or empty."""
     texts = filter(None, (date_label(passage.date), label(passage.currency)))
     about = plain_line("; ".join(texts))
     return f" ({about})" if about else ""
 
 
-def linked_text(answered: Answered, address: Callable[[str], str]) -> str:
+def _linked_text(answered: Answered, address: Callable[[str], str]) -> str:
     """The answer's text as Markdown, each citation a link; `address` is as above."""
 
     def link(match: re.Match[str]) -> str:

@@ -20,13 +20,12 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.documents.page_labels import page_label
 from ingestion.models.collections import Viewer
 from search.answers import recording
-from search.answers.as_json import Absolute, answer_data, passage_url
-from search.answers.domain import Answered, Passage, State
+from search.answers.as_json import Absolute, answer_data
+from search.answers.domain import Answered, State
 from search.answers.models import Answer, ModelCall, Thread
-from search.answers.rendering import age, linked_text, plain_line
+from search.answers.rendering import linked_markdown, plain_line
 from search.errors import NotPermitted
 from search.query.parse import clean_text
 
@@ -112,17 +111,7 @@ def _as_markdown(answer: Answered, row: Answer, base: str) -> Iterator[str]:
         yield gettext("This answer is withheld: you may not read all of its sources.")
         return
     if answer.text:
-        yield linked_text(answer, lambda path: base + path)
-    sources = [_source(each, base + passage_url(each)) for each in answer.cited_passages]
-    if sources:
-        yield "\n".join([gettext("Sources:"), "", *sources])
-
-
-def _source(passage: Passage, link: str) -> str:
-    place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
-    if page := page_label(passage.page, passage.media_type):
-        place.append(page)
-    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link}){age(passage)}"
+        yield linked_markdown(answer, lambda path: base + path).rstrip()
 
 
 def sweep_running(older_than: timedelta = STALE) -> int:

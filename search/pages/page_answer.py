@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import HttpRequest
 
 from common import UserError
+from common.accounts import tokens
 from common.api.access import seconds_to_wait
 from search.analytics.pseudonyms import is_recorded, visitor_of
-from search.answers import answering
+from search.answers import answering, recording
 from search.answers.domain import Answered, Mode, State
 from search.answers.rendering import has_two_sides
 from search.answers.request import AnswerRequest
@@ -21,6 +26,8 @@ from search.pages.search_form import SearchForm
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
@@ -29,13 +36,14 @@ class PageAnswer:
     `card`: the quoted answer, None without one. `result`: the first result if the piece is of its
     section, and stands there in place of its excerpt. `asks_model`: the page requests a model's
     answer without a click, whose text replaces the quote. `offers`: it has a button that asks for
-    one.
+    one. `record` stores the quoted answer, if it is to be: after the page has been sent.
     """
 
     card: AnswerCard | None = None
     result: Result | None = None
     asks_model: bool = False
     offers: bool = False
+    record: Callable[[], None] | None = None
 
 
 def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse) -> PageAnswer:
@@ -56,21 +64,26 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
     is_typed = request.htmx and "X-Submitted" not in request.headers  # type: ignore[attr-defined]
     is_quoted = not is_typed and (is_automatic or not by_model)
     # Until a model has written: the asking for its text is what is recorded and counted.
-    answered = _quoted(request, form, response, is_counted=not by_model) if is_quoted else None
-    if answered is None or (by_model and answered.state is not State.DONE):
+    quoted = _quoted(request, form, response, is_counted=not by_model) if is_quoted else None
+    if quoted is None:
         return unanswered
-    is_stored = is_recorded(request) and not by_model
-    card = answer_card(answered, request, is_stored=is_stored, carried=form.carried)
+    answered, record = quoted
+    if by_model and answered.state is not State.DONE:
+        return unanswered
+    said = answered.notes if answered.state is State.REFUSED else response.sentences
+    notes = tuple(each for each in answered.notes if each not in said)
+    own = replace(answered, notes=notes, degraded=())  # without what the page says by itself
+    card = answer_card(own, request, is_stored=record is not None, carried=form.carried)
     if by_model:
         return replace(unanswered, card=card)
     first = response.results[0]
-    return PageAnswer(card, first if _is_of(first, answered) else None)
+    return PageAnswer(card, first if _is_of(first, answered) else None, record=record)
 
 
 def _quoted(
     request: HttpRequest, form: SearchForm, response: SearchResponse, *, is_counted: bool
-) -> Answered | None:
-    """The quoted answer without what the page says by itself; None if it cannot be had now."""
+) -> tuple[Answered, Callable[[], None] | None] | None:
+    """The quoted answer, and the function that stores it; None if it cannot be had now."""
     if is_counted and seconds_to_wait(request):
         return None
     viewer: Any = request.user
@@ -81,17 +94,27 @@ def _quoted(
         mode=Mode.INSTANT,
         filters=form.filters,
         choices=form.choices,
-        is_recorded=is_counted and is_recorded(request),
+        parameters=answering.active_parameters(),
+        is_recorded=False,
         is_extractive=True,
         response=response,
     )
+    is_stored = is_counted and is_recorded(request)
     try:
+        if is_stored:
+            tokens.spend(viewer, tokens.ANSWERS)
         answered = answering.answer(question)
     except UserError:
         return None
-    said = answered.notes if answered.state is State.REFUSED else response.sentences
-    notes = tuple(each for each in answered.notes if each not in said)
-    return replace(answered, notes=notes, degraded=())
+    return answered, partial(_store, answered, question) if is_stored else None
+
+
+def _store(answered: Answered, question: AnswerRequest) -> None:
+    """Store the answer; its reader has it already, so that an error of the database is logged."""
+    try:
+        recording.finish(answered, question)
+    except DatabaseError:
+        logger.exception("The answer %s could not be stored", answered.id)
 
 
 def _is_of(result: Result, answered: Answered) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -43,17 +42,10 @@ def params_of(form: SearchForm) -> dict[str, list[str]]:
     return params
 
 
-def then_remember(
-    record: Callable[[], None], request: HttpRequest, form: SearchForm
-) -> Callable[[], None]:
-    """A function that calls `record`, and then adds the search to its reader's history."""
-
-    def both() -> None:
-        record()
-        typing = bool(request.htmx)  # type: ignore[attr-defined]
-        history.remember(request, form.query, params_of(form), typing=typing)
-
-    return both
+def remember_search(request: HttpRequest, form: SearchForm) -> None:
+    """Add the search to its reader's history."""
+    typing = bool(request.htmx)  # type: ignore[attr-defined]
+    history.remember(request, form.query, params_of(form), typing=typing)
 
 
 @login_required

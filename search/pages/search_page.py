@@ -44,7 +44,7 @@ from search.pages.facets import (
 )
 from search.pages.library import listing, page_links
 from search.pages.page_answer import page_answer
-from search.pages.saved_searches import then_remember
+from search.pages.saved_searches import remember_search
 from search.pages.search_form import SearchForm
 from search.pipeline import SearchResponse
 from search.presentation.notices import left_out, unavailable
@@ -67,12 +67,12 @@ class Chip:
 class _PageResponse(HttpResponse):
     """A response that calls `after_sending` once sent, so that readers do not wait for it."""
 
-    after_sending: Callable[[], None] | None = None
+    after_sending: Sequence[Callable[[], None]] = ()
 
     def close(self) -> None:
         try:
-            if self.after_sending is not None:
-                self.after_sending()
+            for record in self.after_sending:
+                record()
         finally:
             super().close()
 
@@ -145,7 +145,7 @@ def _results(
 ) -> HttpResponse:
     """The results page; the search is recorded after the page has been sent."""
     search_id = new_search_id(request, response)
-    context = {"form": form, "response": response, "search_id": search_id}
+    context: dict[str, Any] = {"form": form, "response": response, "search_id": search_id}
     if response.query.is_empty:
         asked = examples_for(request.user)
         made = examples_of(request.user, EXAMPLES) if len(asked) < EXAMPLES else []
@@ -163,7 +163,9 @@ def _results(
         collections=form.filters.collections,
         typing=bool(request.htmx),  # type: ignore[attr-defined]
     )
-    rendered.after_sending = then_remember(record, request, form)
+    remember = partial(remember_search, request, form)
+    answer = context["answer"].record if "answer" in context else None
+    rendered.after_sending = [*filter(None, [record, remember, answer])]
     return rendered
 
 

@@ -227,7 +227,8 @@ def test_copied_markdown_has_links_and_sources() -> None:
     address = f"https://kb.example{ADDRESS}"
     assert text == (
         f"Five seconds [\\[1\\]]({address}).\n\nSources:\n\n"
-        f'- \\[1\\] [Timeouts \\<b\\>"of" \\[all\\]\\</b\\>]({address}), page 4\n'
+        f'- \\[1\\] [Timeouts \\<b\\>"of" \\[all\\]\\</b\\> › Database › Timeouts]'
+        f"({address}), page 4\n"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -18,6 +19,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
+from search.answers import recording
 from search.answers.models import Answer, AnswerFeedback, AnswerProfile, Thread
 from tests.support.factories import make_document
 from tests.support.fake_chat import FakeChat, status
@@ -124,6 +126,30 @@ def test_a_piece_of_another_section_stands_above_the_results(
     assert QUOTE not in results
     assert re.search(r'<h3><a href="/documents/[0-9a-f-]{36}/\?chunk=\d+#chunk-\d+">', above)
     assert 'class="sources"' not in above
+
+
+def test_the_answer_is_stored_once_its_page_is_sent(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Feedback needs the row; readers do not wait for it, nor for an error of the database."""
+    steps: list[int | str] = []
+    finish, get_response = recording.finish, client.handler.get_response
+
+    def failing(*given: Any) -> None:
+        steps.append(Answer.objects.count())
+        finish(*given)
+        steps.append(Answer.objects.count())
+        raise DatabaseError("The server closed the connection.")
+
+    def noted(request: Any) -> Any:
+        response = get_response(request)
+        steps.append("made")
+        return response
+
+    monkeypatch.setattr(recording, "finish", failing)
+    monkeypatch.setattr(client.handler, "get_response", noted)
+    assert QUOTE in client.get("/", {"q": QUESTION}).content.decode()
+    assert steps == ["made", 0, 1]
 
 
 def test_the_page_searches_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ class Model:
     """A chat model that answers for one payer. Its calls may run at once, in one event loop.
 
     `usage` is that of the calls that have ended; `finish` is the reason of the last end: "stop", or
-    "length" for a reply that was cut at its longest. `first_token_ms` is the last call's.
+    "length" for a reply that was cut at its longest.
     """
 
     def __init__(
@@ -76,7 +76,6 @@ class Model:
         self.name = name
         self.usage = Usage()
         self.finish = ""
-        self.first_token_ms: float | None = None
         self._server = server
         self._parameters = parameters
         self._payer = payer
@@ -137,7 +136,7 @@ class Model:
             usage = progress.usage or _estimate(progress, prompt, "".join(written))
             milliseconds = (time.monotonic() - started) * 1000
             spent = Spent(usage, milliseconds, progress.first_token_ms, error)
-            self.finish, self.first_token_ms = progress.finish, progress.first_token_ms
+            self.finish = progress.finish
             # A task that is cancelled again must not leave the reservation behind.
             await asyncio.shield(self._settle(call, spent, purpose))
 

@@ -223,12 +223,12 @@ async def _repair(work: AnswerDraft) -> AsyncIterator[Event]:
 
 
 async def _quote_instead(work: AnswerDraft) -> AsyncIterator[Event]:
-    """Replace an answer that its sources hardly support, or that has no content, by quotes.
+    """Replace a model's answer that its sources hardly support, or without content, by quotes.
 
     A model that repeats its prompt is an example. A refusal stays one.
     """
     now = work.now
-    if now.state is not State.DONE or work.refuses_in_other_words:
+    if now.state is not State.DONE or not now.model or work.refuses_in_other_words:
         return
     judged = partial(is_baseless, now.searched_for, now.text, now.sentences, now.context)
     if not await off_loop(judged, len(now.text)):

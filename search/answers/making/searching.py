@@ -203,14 +203,16 @@ def distinct(questions: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in questions if each in spellings and each.strip()))
 
 
-REACH = 8  # neighbours on each side of a passage: 800 tokens in chunks of a hundred; a guess
+# Neighbours that are read on each side of a passage: of 64 that joined one, 2 were the third, none
+# further away.
+REACH = 4
 _SAME = (
     "ordinal", "page", "collection_id", "start", "end", "text", "kind", "original", "content_hash",
     "signature",
 )  # fmt: skip
-_FIELDS = (
-    *_SAME, "pk", "document_id", "version_id", "version__completeness", "version__media_type",
-    "heading_path", "sections", "layout",
+_OF_CHUNK = (*_SAME, "pk", "version_id", "heading_path", "sections", "layout")
+_OF_DOCUMENT = (
+    "document_id", "version__completeness", "version__media_type",
     *(f"document__{x}" for x in ("collection__name", "collection__slug", "public_id", "language")),
     *COLUMNS,
 )  # fmt: skip
@@ -227,10 +229,12 @@ def context_of_all(
     places = merged([ranking[: parameters.candidates] for ranking in rankings])
     if not places:
         return Context(budget=parameters.context_tokens)
-    pieces = _pieces(Q(pk__in=list(places)), viewer, places)
-    selection = select(pieces, parameters)
+    rows = _rows(viewer, Q(pk__in=list(places)), *_OF_CHUNK, *_OF_DOCUMENT)
+    selection = select([_piece(row, places[row["pk"]]) for row in rows], parameters)
     if selection.may_grow:
-        selection = selection.grown(_pieces(_around(selection), viewer, {}))
+        of_version = {run.first.version: run.first for run in selection.runs}
+        near = _rows(viewer, _around(selection), *_OF_CHUNK)
+        selection = selection.grown(_neighbour(row, of_version[row["version_id"]]) for row in near)
     return selection.context()
 
 
@@ -277,32 +281,46 @@ def _around(selection: Selection) -> Q:
     )
 
 
-def _pieces(condition: Q, viewer: Viewer, places: Mapping[int, Place]) -> list[Piece]:
-    rows: Iterable[Any] = Chunk.objects.visible_to(viewer).filter(condition).values(*_FIELDS)
-    return [_piece(row, places.get(row["pk"])) for row in rows]
+def _rows(viewer: Viewer, condition: Q, *names: str) -> Iterable[Any]:
+    rows: Iterable[Any] = (
+        Chunk.objects.visible_to(viewer).filter(condition).order_by().values(*names)
+    )
+    return rows
 
 
-def _piece(row: Mapping[str, Any], place: Place | None) -> Piece:
-    candidate = place.hit.candidate if place else None
-    match = candidate.identifier if candidate else None
+def _piece(row: Mapping[str, Any], place: Place) -> Piece:
+    candidate = place.hit.candidate
+    match = candidate.identifier
     return Piece(
         chunk_id=row["pk"],
         document=row["document_id"],
         document_id=str(row["document__public_id"]),
         version=row["version_id"],
         title=row["document__title"],
-        heading_path=tuple(row["heading_path"]),
         collection=row["document__collection__name"],
         collection_slug=row["document__collection__slug"],
         language=row["document__language"],
         media_type=row["version__media_type"],
         date=date_of(row),
-        score=place.hit.score if place else 0.0,
-        rank=place.rank if place else 0,
+        score=place.hit.score,
+        rank=place.rank,
         form=match.form if match else "",
-        is_pinned=candidate is not None and candidate.pin is not None,
-        sections=tuple(SectionPlace(*place) for place in row["sections"]),
-        layout=tuple(BlockPlace(*place) for place in row["layout"]),
+        is_pinned=candidate.pin is not None,
         completeness=row["version__completeness"],
-        **{name: row[name] for name in _SAME},
+        **_of_chunk(row),
     )
+
+
+def _neighbour(row: Mapping[str, Any], other: Piece) -> Piece:
+    """The piece of a chunk that is no candidate, of the same version as another piece."""
+    own = _of_chunk(row)
+    return replace(other, chunk_id=row["pk"], score=0.0, rank=0, form="", is_pinned=False, **own)
+
+
+def _of_chunk(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{name: row[name] for name in _SAME},
+        "heading_path": tuple(row["heading_path"]),
+        "sections": tuple(SectionPlace(*place) for place in row["sections"]),
+        "layout": tuple(BlockPlace(*place) for place in row["layout"]),
+    }
