@@ -54,7 +54,8 @@ def located(
     """A connection to a database of each kind of locale that the embedded server has.
 
     Postgres' parser asks the C library what a letter is: under `C.utf8` that knows Unicode, under
-    the builtin provider's C every character outside ASCII is one.
+    the builtin provider's C every character outside ASCII is one. A database of an ICU locale goes
+    by its `LC_CTYPE`, like one of these (ADR 124); the embedded server has none.
     """
     where = connection.settings_dict
     server = {"host": where["HOST"], "port": where["PORT"], "user": where["USER"]}

@@ -37,6 +37,7 @@ from ingestion.parsing.formats.pdf_metadata import (
     ENCRYPTED,
     attached_files,
     drawn_pages,
+    opened,
     read_facts,
 )
 from ingestion.parsing.formats.pdf_notes import with_notes
@@ -49,6 +50,7 @@ from ingestion.parsing.protocol import Extraction, ScannedPages, Source
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, LiteParse, ParsedPage
+    from pypdfium2 import PdfDocument
 
 BATCH_PAGES = 25
 COVERAGE = 0.7
@@ -65,40 +67,45 @@ class PdfParser:
     name = "liteparse"
 
     def extract(self, source: Source) -> Extraction:
-        facts = read_facts(source.path, source.limits)
-        # liteparse relies on the extension, which a stored file may lack.
-        path = source.scratch / "source.pdf"
-        path.symlink_to(source.path)
-        unreadable: list[int] = []
-        with WordReader(path) as words:
-            pages = list(_pages(path, words, unreadable))
-        if not pages:
-            raise DamagedFile(DAMAGED)
-        completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
-        completeness.compare(
-            sum(page.expected for page in pages), sum(_extracted(page.blocks) for page in pages)
-        )
-        scans = recognised(path, source.ocr) if source.ocr.wanted else ()
-        by_number = {page.number: page for page in scans}
-        pages = [by_number.get(page.number, page) for page in pages]
-        empty = [page.number for page in pages if not page.blocks]
-        scanned = [number for number in drawn_pages(path, empty) if number not in by_number]
-        if len(empty) == len(pages):
-            raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
-        completeness.recognised = len(by_number.keys() - set(empty))
-        read = {page.number for page in pages} - set(unreadable)
-        note_pages(completeness, source, read, (empty, scanned))
-        parted = list(with_parted_titles(with_headings(pages), facts))
-        running = joined_across_pages(without_contents(without_furniture(parted)))
-        written = without_repeats(with_outline(running, facts), facts.metadata.title)
-        blocks = with_notes(written, words.notes)
-        keeper = PartKeeper(source.scratch, source.limits)
-        for name, data in attached_files(path, source.limits.archive_entries):
-            keeper.keep(keeper.place(name), io.BytesIO(data))
-        warnings = [] if source.ocr.languages or not scanned else [f"{source.ocr.lacking}."]
-        warnings += keeper.warnings()
-        note_parts(completeness, keeper)
-        return Extraction(blocks, facts.metadata, warnings, keeper.parts, scanned, completeness)
+        with opened(source.path) as document:
+            return _extraction(source, document)
+
+
+def _extraction(source: Source, document: PdfDocument) -> Extraction:
+    facts = read_facts(document, source.limits)
+    # liteparse relies on the extension, which a stored file may lack.
+    path = source.scratch / "source.pdf"
+    path.symlink_to(source.path)
+    unreadable: list[int] = []
+    words = WordReader(document)
+    pages = list(_pages(path, words, unreadable))
+    if not pages:
+        raise DamagedFile(DAMAGED)
+    completeness = Completeness(Unit.PAGE, max(facts.metadata.page_count or 0, len(pages)))
+    completeness.compare(
+        sum(page.expected for page in pages), sum(_extracted(page.blocks) for page in pages)
+    )
+    scans = recognised(path, source.ocr) if source.ocr.wanted else ()
+    by_number = {page.number: page for page in scans}
+    pages = [by_number.get(page.number, page) for page in pages]
+    empty = [page.number for page in pages if not page.blocks]
+    scanned = [number for number in drawn_pages(document, empty) if number not in by_number]
+    if len(empty) == len(pages):
+        raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
+    completeness.recognised = len(by_number.keys() - set(empty))
+    read = {page.number for page in pages} - set(unreadable)
+    note_pages(completeness, source, read, (empty, scanned))
+    parted = list(with_parted_titles(with_headings(pages), facts))
+    running = joined_across_pages(without_contents(without_furniture(parted)))
+    written = without_repeats(with_outline(running, facts), facts.metadata.title)
+    blocks = with_notes(written, words.notes)
+    keeper = PartKeeper(source.scratch, source.limits)
+    for name, data in attached_files(document, source.limits.archive_entries):
+        keeper.keep(keeper.place(name), io.BytesIO(data))
+    warnings = [] if source.ocr.languages or not scanned else [f"{source.ocr.lacking}."]
+    warnings += keeper.warnings()
+    note_parts(completeness, keeper)
+    return Extraction(blocks, facts.metadata, warnings, keeper.parts, scanned, completeness)
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
@@ -172,7 +179,7 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
                 parsed.blocks = list(words.in_reading_order(parsed))
-            for page in _batch(path, batch.result.pages, is_sized=not has_headings):
+            for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
@@ -181,22 +188,25 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
         raise DamagedFile(DAMAGED) from error
 
 
-def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterator[Page]:
+def _batch(
+    path: Path, words: WordReader, pages: Sequence[ParsedPage], *, is_sized: bool
+) -> Iterator[Page]:
     """The pages of a batch; pages with rotated text are read again, turned upright."""
     upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
+    expected = {page.page_num: _expected(page) for page in pages}
     poor = [
         page
         for page in pages
-        if _extracted(upright[page.page_num]) < COVERAGE * _expected(page) or _turn(page)
+        if _extracted(upright[page.page_num]) < COVERAGE * expected[page.page_num] or _turn(page)
     ]
     for number, turned in _turned(path, poor).items():
         if _extracted(turned) >= COVERAGE * _extracted(upright[number]):
             upright[number] = turned
     for page in poor:
-        if _extracted(upright[page.page_num]) < COVERAGE * _expected(page):
-            upright[page.page_num] = _pdfium_text(path, page)
+        if _extracted(upright[page.page_num]) < COVERAGE * expected[page.page_num]:
+            upright[page.page_num] = _content(page, words)
     for page in pages:
-        yield Page(page.page_num, page.height, upright[page.page_num], _expected(page))
+        yield Page(page.page_num, page.height, upright[page.page_num], expected[page.page_num])
 
 
 def _expected(page: ParsedPage) -> int:
@@ -228,16 +238,11 @@ def _turn(page: ParsedPage) -> int:
     return angles.most_common(1)[0][0] if angles else 0
 
 
-def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
+def _content(page: ParsedPage, words: WordReader) -> list[Placed]:
     """The page's text in content order as one paragraph, without boxes."""
-    import pypdfium2
-
-    document = pypdfium2.PdfDocument(path)
-    try:
-        text = document[page.page_num - 1].get_textpage().get_text_range()
-    finally:
-        document.close()
-    lines = "\n".join(line.strip() for line in text.splitlines() if line.strip())
+    lines = "\n".join(
+        line.strip() for line in words.text(page.page_num).splitlines() if line.strip()
+    )
     return [Placed(Block(BlockKind.PARAGRAPH, lines, page=page.page_num), 0, page.height)]
 
 

@@ -15,7 +15,7 @@ from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import StatedMetadata
 
 if TYPE_CHECKING:
-    pass
+    from pypdfium2 import PdfDocument
 
 ENCRYPTED = "This PDF is protected by a password. Remove the password and upload it again."
 DAMAGED = (
@@ -45,65 +45,56 @@ class PdfFacts:
     outline: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
-def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
-    """The file's metadata and outline. Raises EncryptedFile, DamagedFile, ParseLimitExceeded."""
+def opened(path: Path) -> PdfDocument:
+    """The document, to be closed after use. Raises EncryptedFile, DamagedFile."""
     import pypdfium2
 
     try:
-        document = pypdfium2.PdfDocument(path)
+        return pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise EncryptedFile(ENCRYPTED) from error
         raise DamagedFile(DAMAGED) from error
-    try:
-        pages = len(document)
-        if pages > limits.pages:
-            raise ParseLimitExceeded(
-                f"This PDF has {pages:,} pages; at most {limits.pages:,} are read. "
-                "Split it into several files."
-            )
-        return PdfFacts(_metadata(document, pages), _outline(document))
-    finally:
-        document.close()
 
 
-def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
+def read_facts(document: PdfDocument, limits: ParseLimits) -> PdfFacts:
+    """The document's metadata and outline. Raises ParseLimitExceeded."""
+    pages = len(document)
+    if pages > limits.pages:
+        raise ParseLimitExceeded(
+            f"This PDF has {pages:,} pages; at most {limits.pages:,} are read. "
+            "Split it into several files."
+        )
+    return PdfFacts(_metadata(document, pages), _outline(document))
+
+
+def drawn_pages(document: PdfDocument, numbers: Sequence[int]) -> list[int]:
     """The numbers (from 1) of the pages that are not blank."""
     import pypdfium2
     import pypdfium2.raw as pdfium
 
-    document = pypdfium2.PdfDocument(path) if numbers else None
-    if document is None:
-        return []
     nonblank = []
-    try:
-        for number in numbers:
-            try:
-                page = document[number - 1]
-            except pypdfium2.PdfiumError:
-                continue
-            if pdfium.FPDFPage_CountObjects(page) > 0:
-                nonblank.append(number)
-            page.close()
-    finally:
-        document.close()
+    for number in numbers:
+        try:
+            page = document[number - 1]
+        except pypdfium2.PdfiumError:
+            continue
+        if pdfium.FPDFPage_CountObjects(page) > 0:
+            nonblank.append(number)
+        page.close()
     return nonblank
 
 
-def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:
+def attached_files(document: PdfDocument, most: int) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of the attached files; an unreadable one is empty."""
     import pypdfium2
 
-    document = pypdfium2.PdfDocument(path)
-    try:
-        for index in range(min(document.count_attachments(), most + 1)):
-            attachment = document.get_attachment(index)
-            try:
-                yield attachment.get_name(), bytes(attachment.get_data())
-            except pypdfium2.PdfiumError:
-                yield attachment.get_name(), b""
-    finally:
-        document.close()
+    for index in range(min(document.count_attachments(), most + 1)):
+        attachment = document.get_attachment(index)
+        try:
+            yield attachment.get_name(), bytes(attachment.get_data())
+        except pypdfium2.PdfiumError:
+            yield attachment.get_name(), b""
 
 
 def iso_date(value: str) -> str:
@@ -133,8 +124,8 @@ def outline_key(title: str) -> str:
     return _NUMBERING.sub("", letters) or letters
 
 
-def _metadata(document: object, pages: int) -> StatedMetadata:
-    info: dict[str, str] = document.get_metadata_dict()  # type: ignore[attr-defined]
+def _metadata(document: PdfDocument, pages: int) -> StatedMetadata:
+    info: dict[str, str] = document.get_metadata_dict()
     author = " ".join(info.get("Author", "").split())
     return StatedMetadata(
         title=stated_title(info.get("Title", "")),
@@ -146,7 +137,7 @@ def _metadata(document: object, pages: int) -> StatedMetadata:
     )
 
 
-def _language(document: object) -> str:
+def _language(document: PdfDocument) -> str:
     import pypdfium2.raw as pdfium
 
     length = pdfium.FPDFCatalog_GetLanguage(document, None, 0)
@@ -164,12 +155,12 @@ def _wide_pointer() -> type:
     return pointer
 
 
-def _outline(document: object) -> dict[tuple[int, str], int]:
+def _outline(document: PdfDocument) -> dict[tuple[int, str], int]:
     import pypdfium2
 
     levels: dict[tuple[int, str], int] = {}
     try:
-        for number, item in enumerate(document.get_toc()):  # type: ignore[attr-defined]
+        for number, item in enumerate(document.get_toc()):
             if number == MOST_OUTLINE_ITEMS:
                 break
             destination = item.get_dest()

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
+from itertools import compress, count
 from typing import TYPE_CHECKING
 
 from ingestion.domain import CELL_SEPARATOR, Block, BlockKind
@@ -24,9 +24,8 @@ from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import without_torn_columns
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from liteparse import LayoutBlock, ParsedPage
+    from pypdfium2 import PdfDocument
 
 # The marks of Hebrew, Arabic and of the scripts from Devanagari to Khmer are no letters to Python.
 _WORD = re.compile(
@@ -61,8 +60,9 @@ class Reading:
 
     @cached_property
     def _spelt(self) -> tuple[str, list[int]]:
-        places = [place for place, char in enumerate(self.text) if char.isalnum()]
-        letters = list(filter(str.isalnum, self.text))
+        are_letters = list(map(str.isalnum, self.text))
+        places = list(compress(count(), are_letters))
+        letters = list(compress(self.text, are_letters))
         if not unicodedata.is_normalized("NFKC", self.text):
             letters = [unicodedata.normalize("NFKC", letter) for letter in letters]
             places = [at for at, some in zip(places, letters, strict=True) for _ in some]
@@ -82,11 +82,12 @@ class Reading:
         spans = (match.span() for match in _RAISED.finditer(self.text))
         return [(self.nearest(start), self.nearest(end)) for start, end in spans]
 
-    @cached_property
-    def starts(self) -> frozenset[int]:
-        """The letters that begin a word, and the number of letters."""
-        words = _WORD.finditer(self.text)
-        return frozenset([*(self.nearest(word.start()) for word in words), len(self.letters)])
+    def parts(self, letter: int) -> bool:
+        """Whether a word begins with the letter of this number, or the text ends before it."""
+        if letter in (0, len(self.letters)):
+            return True
+        between = self.text[self.places[letter - 1] + 1 : self.places[letter]]
+        return between != "" and _WORD.fullmatch(between) is None
 
     def nearest(self, place: int) -> int:
         """The number of the letter at `place`, or of the next one."""
@@ -103,24 +104,11 @@ class WordReader:
     `notes` are those of readers on the pages that were repaired.
     """
 
-    def __init__(self, path: Path) -> None:
-        import pypdfium2
-
+    def __init__(self, document: PdfDocument) -> None:
         self.notes: dict[int, list[Note]] = {}
         self._pages: dict[int, Letters] = {}
-        self._document = pypdfium2.PdfDocument(path)
+        self._document = document
         self._known: set[str] = set()
-
-    def __enter__(self) -> WordReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self._document.close()
 
     def in_reading_order(self, page: ParsedPage) -> Sequence[LayoutBlock]:
         """The blocks of the page, if PDFium can read it with right-to-left text in order, and
@@ -148,6 +136,10 @@ class WordReader:
         seen = frozenset(word for placed in blocks for word in _WORD.findall(placed.block.text))
         words = PageWords(page_text(letters), seen, self._known)
         return [_repaired(placed, words) for placed in blocks]
+
+    def text(self, number: int) -> str:
+        """The text of page `number` in the order of its content."""
+        return str(self._document[number - 1].get_textpage().get_text_range())
 
     def _read(self, number: int) -> Letters | None:
         import pypdfium2
@@ -274,12 +266,12 @@ class PageWords:
 def _whole(own: Reading, page: Reading, segment: Segment) -> Iterator[Segment]:
     """The segment, extended to the words that both readings begin and end together."""
     first, last, there = segment
-    while not (first in own.starts and there in page.starts):
+    while not (own.parts(first) and page.parts(there)):
         first, there = first - 1, there - 1
         if min(first, there) < 0 or own.letters[first] != page.letters[there]:
             return
     end = there + last - first
-    while not (last in own.starts and end in page.starts):
+    while not (own.parts(last) and page.parts(end)):
         if own.letters[last : last + 1] != page.letters[end : end + 1] or last >= len(own.letters):
             return
         last, end = last + 1, end + 1

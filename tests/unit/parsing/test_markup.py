@@ -244,6 +244,18 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<table><tr><th rowspan=2>A</th><td>1</td></tr><tr><td>2</td></tr></table>",
         [table(("A", "1"), ("A", "2"), header=False)],
     ),
+    "row-names-in-two-columns": (
+        "<table><tr><th>Site</th><th>Line</th><th>Bar</th></tr>"
+        "<tr><th rowspan=3>Oslo</th><th rowspan=2>East</th><td>4</td></tr><tr><td>5</td></tr>"
+        "<tr><th>West</th><td>6</td></tr><tr><th>Bergen</th><th>Quay</th><td>7</td></tr></table>",
+        [
+            table(
+                ("Site", "Line", "Bar"),
+                *(("Oslo", "East", "4"), ("Oslo", "East", "5"), ("Oslo", "West", "6")),
+                ("Bergen", "Quay", "7"),
+            )
+        ],
+    ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
     "caption": (
         "<table><caption>Sizes</caption><tr><th>a</th><th>b</th></tr>"
