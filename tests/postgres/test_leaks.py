@@ -133,7 +133,10 @@ class Shown:
     def results_of_an_experiment(self) -> set[str]:
         configured, ours = current(), current().profile()
         both = RunningExperiment(0, "salt", 1.0, ours, replace(ours, version=ours.version + 1))
-        mixed = {"visitor": "one", "configuration": replace(configured, experiment=both)}
+        mixed: dict[str, Any] = {
+            "visitor": "one",
+            "configuration": replace(configured, experiment=both),
+        }
         response = pipeline.search("vessel", viewer=self.viewer, **mixed)
         assert response.trial is not None
         return self.found("vessel", **mixed)
