@@ -18,6 +18,9 @@ from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Optimisation, PoolBuild, Publication
 
+# EMAIL_TIMEOUT is for each line of a mail server, which may send lines without end. A guess.
+MAILING_SECONDS = 3600
+
 
 @shared_task
 def measure_run(run_id: int) -> bool:
@@ -80,7 +83,7 @@ def forget_searchers() -> int:
     return retention.forget()
 
 
-@shared_task
+@shared_task(soft_time_limit=MAILING_SECONDS)
 def look_for_news() -> int:
     """Look for news of saved searches and due reviews; return how many mails."""
     return search_news.look() + reviews.remind()
@@ -104,7 +107,7 @@ def run_nightly() -> bool:
     return nightly.run_if_due() is not None
 
 
-@shared_task
+@shared_task(soft_time_limit=MAILING_SECONDS)
 def watch_quality() -> int:
     """Judge the finished quality runs and return how many; resend undelivered warnings."""
     judged = nightly.judge()

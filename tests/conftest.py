@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
+from django.utils import translation
 
 from common import circuit_breaker
 from common.accounts.models import User
@@ -73,9 +74,10 @@ def _no_hurry() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _reset_redis_breaker() -> None:
-    """A test that breaks Redis does not keep the next one from asking it."""
+def _reset_process() -> None:
+    """A test that breaks Redis, or reads a page in German, leaves nothing of it to the next one."""
     circuit_breaker.REDIS.reset()
+    translation.deactivate()
 
 
 @pytest.fixture

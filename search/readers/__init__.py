@@ -5,4 +5,5 @@ function here takes the user whose they are.
 
 history, saved_searches, favourites -> what they keep; own_data: all of it as one JSON object
 search_news -> a worker finds new documents of saved searches; digests and feeds of them
+mailing -> mails to one person after another, by a server that may hang or refuse
 """

@@ -5,14 +5,11 @@ An owner is mailed twice at most for one day of review: when it comes near, and 
 
 from __future__ import annotations
 
-import logging
-import smtplib
 from collections.abc import Sequence
 
 from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage
-from django.db import transaction
 from django.db.models import F, Q
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -23,8 +20,7 @@ from common.accounts.models import User
 from ingestion.documents.currency import review_states
 from ingestion.models import Document
 from ingestion.models.documents import DocumentQuerySet
-
-logger = logging.getLogger(__name__)
+from search.readers.mailing import mail_each
 
 MAX_ENTRIES = 50  # in a feed or a mail; the rest comes with the next one
 _FEED = signing.Signer(salt="search.readers.reviews")
@@ -44,21 +40,15 @@ def remind() -> int:
     unsaid = Q(reminded=None) | Q(review_by__lt=today, reminded__lte=F("review_by"))
     due = Document.objects.filter(unsaid, states["due"] | states["overdue"]).order_by()
     owners = User.objects.filter(pk__in=due.values("owner"), is_active=True, email__isnull=False)
-    sent = 0
-    for owner in owners:
-        try:
-            with transaction.atomic():
-                rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
-                if documents := list(rows.filter(unsaid)[:MAX_ENTRIES]):
-                    mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
-                    mailed.update(reminded=today)
-                    sent += _message(owner, documents).send()
-        except OSError as error:
-            # The transaction is undone with it: the next look tries again.
-            logger.warning("A reminder of reviews was not sent: %s", error)
-            if not isinstance(error, smtplib.SMTPRecipientsRefused):
-                break  # as of news
-    return sent
+
+    def reminder(owner: User) -> int:
+        rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
+        documents = list(rows.filter(unsaid)[:MAX_ENTRIES])
+        mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
+        mailed.update(reminded=today)
+        return _message(owner, documents).send() if documents else 0
+
+    return mail_each(owners, reminder, kind="reviews")
 
 
 def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:

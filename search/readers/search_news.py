@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import smtplib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -35,6 +34,7 @@ from ingestion.models import Document, DocumentVersion
 from search import pipeline
 from search.errors import SearchError
 from search.query.field_operators import metadata_filter
+from search.readers.mailing import mail_each
 from search.readers.models import Find, Params, ReaderSettings, SavedSearch
 from search.retrieval import Filters, facets
 from search.retrieval.filters import documents_of
@@ -70,20 +70,14 @@ def mail(*, now: datetime | None = None) -> int:
     due = Q(mailed_at=None) | Q(mailed_at__lte=now - timedelta(hours=settings.NEWS_MAIL_HOURS))
     waiting = Find.objects.filter(mailed=False, search__mails=True, search__user__is_active=True)
     users = waiting.order_by().values_list("search__user", flat=True).distinct()
-    sent = 0
-    for user_id in list(users):
+
+    def digest(user_id: int) -> int:
         ReaderSettings.objects.get_or_create(user_id=user_id)
-        try:
-            with transaction.atomic():
-                rows = ReaderSettings.objects.select_for_update(skip_locked=True)
-                if (reader := rows.filter(due, user=user_id).first()) is not None:
-                    sent += _mail(reader, now)
-        except OSError as error:
-            # The transaction is undone with it: the next look tries again.
-            logger.warning("A digest of saved searches was not sent: %s", error)
-            if not isinstance(error, smtplib.SMTPRecipientsRefused):
-                break  # a server that hangs would hold this worker for every reader
-    return sent
+        rows = ReaderSettings.objects.select_for_update(skip_locked=True)
+        reader = rows.filter(due, user=user_id).first()
+        return _mail(reader, now) if reader else 0
+
+    return mail_each(list(users), digest, kind="news of saved searches")
 
 
 def finds_of(search: SavedSearch) -> QuerySet[Find]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from smtplib import SMTPRecipientsRefused
 from typing import Any
 
 import pytest
@@ -236,6 +237,23 @@ class TestAlerts:
         assert nightly.deliver(now=timezone.now() + nightly.PAUSE * 1.1) == 1
         assert Alert.objects.get().error == ""
         assert len(mail.outbox) == 1
+
+    def test_a_refused_recipient_is_logged_and_the_others_are_mailed_once(
+        self, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        settings.ALERT_EMAILS = ["gone@example.org", "ops@example.org"]
+        nightly.judge()
+        send = EmailMessage.send
+
+        def refuse_one(message: EmailMessage) -> int:
+            if "gone@example.org" in message.to:
+                raise SMTPRecipientsRefused({"gone@example.org": (550, b"no such user")})
+            return send(message)
+
+        monkeypatch.setattr(EmailMessage, "send", refuse_one)
+        assert [nightly.deliver(), nightly.deliver()] == [1, 0]
+        assert [sent.to for sent in mail.outbox] == [["ops@example.org"]]
+        assert "gone@example.org" in caplog.text
 
     def test_unreachable_mail_server_is_given_up_after_the_last_attempt(
         self, monkeypatch: pytest.MonkeyPatch

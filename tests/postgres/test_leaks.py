@@ -33,6 +33,7 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.answers import recording
 from search.answers.models import Answer, AnswerSource, records
+from search.domain import RunningExperiment
 from search.engine.configuration import current
 from search.mcp import tool_results
 from search.pages.facets import facets_for
@@ -43,7 +44,9 @@ from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
 from search.retrieval.spelling_candidates import neighbours, passages_with
+from search.tuning import golden_import_export
 from search.tuning import workbench_preview as preview
+from search.tuning.models import GoldenQuery, Judgement
 from tests.support.database import lasting
 from tests.support.laws import examples
 from tests.support.permissions import WORDS, Graph
@@ -55,11 +58,14 @@ STEPS = 150 if examples(100) <= 100 else 10_000
 
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[Graph]:
-    """The library, and of each document an answer, a favourite, a find and a webhook's owner."""
+    """The library, and of each document an answer, a grade, a favourite, a find, a webhook."""
     with lasting(django_db_blocker):
         graph = Graph()
+        query = GoldenQuery.objects.create(text="vessel")
         for word, document in graph.documents.items():
             _answer(word, document)
+            judged = {"document": document, "reference": document.public_id, "grade": 3}
+            Judgement.objects.create(query=query, title=document.title, **judged)
         for person in (*graph.sailors, graph.captain):
             saved = SavedSearch.objects.create(user=person, name="all", question="vessel")
             for document in graph.documents.values():
@@ -119,10 +125,21 @@ class Shown:
         assert self.found('"every vessel has"') == self.expected
         return self.words(result.document_id for result in response.results)
 
-    def found(self, text: str, filters: Filters | None = None) -> set[str]:
-        response = pipeline.search(text, viewer=self.viewer, filters=filters)
+    def found(self, text: str, filters: Filters | None = None, **options: Any) -> set[str]:
+        response = pipeline.search(text, viewer=self.viewer, filters=filters, **options)
         assert response.total == len(response.results)
         return self.words(result.document_id for result in response.results)
+
+    def results_of_an_experiment(self) -> set[str]:
+        configured, ours = current(), current().profile()
+        both = RunningExperiment(0, "salt", 1.0, ours, replace(ours, version=ours.version + 1))
+        mixed: dict[str, Any] = {
+            "visitor": "one",
+            "configuration": replace(configured, experiment=both),
+        }
+        response = pipeline.search("vessel", viewer=self.viewer, **mixed)
+        assert response.trial is not None
+        return self.found("vessel", **mixed)
 
     def a_passage_by_its_id(self) -> set[str]:
         documents = dict(Chunk.objects.values_list("pk", "document"))
@@ -218,6 +235,12 @@ class Shown:
                 query=word, query_class="lookup", total=1, milliseconds=1, sources=[readers]
             )
         return {event.query for event in SearchEvent.objects.visible_to(self.viewer)}
+
+    def exported_judgements(self) -> set[str]:
+        if getattr(self.viewer, "is_superuser", False):
+            return self.expected  # who is given them all
+        _, data = golden_import_export.export("csv", viewer=self.viewer)
+        return {word for word in WORDS if f"The {word}" in data.decode()}
 
     def favourites_and_feeds(self) -> set[str]:
         if self.viewer.is_anonymous:

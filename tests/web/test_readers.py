@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
-from smtplib import SMTPRecipientsRefused
+from smtplib import SMTPDataError, SMTPRecipientsRefused
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -211,9 +211,10 @@ class TestNews:
         assert "Cave regions" not in message.body
 
     @pytest.mark.parametrize(
-        ("error", "tries"), [(TimeoutError(), 1), (SMTPRecipientsRefused({}), 2)]
+        ("error", "tries"),
+        [(TimeoutError(), 1), (SMTPRecipientsRefused({}), 2), (SMTPDataError(554, b"spam"), 2)],
     )
-    def test_mail_server_that_fails_is_tried_once_and_a_refused_address_stops_nobody(
+    def test_mail_server_that_fails_is_tried_once_and_a_refused_mail_stops_nobody(
         self, saved: SavedSearch, pumps: Document, error: Exception, tries: int
     ) -> None:
         other = User.objects.create_user("other", email="other@example.org")

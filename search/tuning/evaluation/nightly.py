@@ -239,12 +239,17 @@ def _mail(pk: int) -> bool:
         return False
     subject = f"[Steelyard] {alert.subject}"
     alert.attempts, alert.error = alert.attempts + 1, ""
-    try:
-        EmailMessage(subject, text_of(alert), to=settings.ALERT_EMAILS).send()
+    sent, errors = 0, list[OSError]()
+    for address in settings.ALERT_EMAILS:
+        try:  # one mail each: of several recipients Django does not say which were refused
+            sent += EmailMessage(subject, text_of(alert), to=[address]).send()
+        except OSError as error:
+            logger.warning("An alert was not mailed: %s", error)
+            errors.append(error)
+    if errors and not (sent and all(isinstance(e, smtplib.SMTPRecipientsRefused) for e in errors)):
+        alert.error = str(errors[-1])
+    else:
         alert.delivered = [*alert.delivered, MAIL]
-    except (OSError, smtplib.SMTPException) as error:
-        alert.error = str(error)
-        logger.warning("An alert was not mailed: %s", error)
     alert.save(update_fields=["delivered", "attempts", "error"])
     return not alert.error
 
