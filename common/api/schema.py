@@ -149,10 +149,10 @@ class Schema(AutoSchema):
         if title is None or options is None:
             return None, ""
         names = options.model._meta
-        article = "an" if names.verbose_name[0] in "aeiou" else "a"
-        one = f"{article} {names.verbose_name}"
+        name, plural = getattr(self.view, "names", (names.verbose_name, names.verbose_name_plural))
+        one = f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
         about = inspect.getdoc(type(self.view)) or ""
-        summary = title.format(plural=names.verbose_name_plural, one=one)
+        summary = title.format(plural=plural, one=one)
         return summary, about if self.method == "GET" else ""
 
     def _errors(self) -> Iterator[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -39,12 +38,6 @@ def reads(parameters: type[Parameters]) -> Callable[[Handler], Handler]:
     return declare
 
 
-def old(handler: Handler) -> Handler:
-    """Declare an action of 0.2 that another one replaces; it answers until 0.4."""
-    handler.is_old = True  # type: ignore[attr-defined]
-    return extend_schema(deprecated=True)(handler)
-
-
 def parameters_of(view: Any, method: str) -> type[Parameters]:
     """The form of the parameters that the view's action reads: its own, or that of a list."""
     declared = getattr(_handler(view, method), "parameters", None)
@@ -74,8 +67,7 @@ class StrictView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)
-        handler = _handler(self, str(request.method))
-        if getattr(request, "has_old_names", False) or getattr(handler, "is_old", False):
+        if getattr(request, "has_old_names", False):
             response["Deprecation"] = DEPRECATED
         return response
 

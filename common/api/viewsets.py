@@ -189,7 +189,9 @@ class ApiViewSet(StrictView, GenericViewSet[Row]):
         serializer: Any = self.get_serializer(row)
         serializer.context.update(context)
         if code != status.HTTP_200_OK and headers is None:
-            headers = location(self.request, f"{self.basename}-detail", self.key_of(row))
+            lookup = self.lookup_url_kwarg or self.lookup_field
+            above = [value for name, value in self.kwargs.items() if name != lookup]
+            headers = location(self.request, f"{self.basename}-detail", *above, self.key_of(row))
         return Response(serializer.data, code, headers=headers)
 
     def key_of(self, row: Row) -> object:

@@ -23,7 +23,7 @@ from common.api.access import OPEN, requires
 from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
 from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser
-from common.api.views import AnyNegotiation, old, reads
+from common.api.views import AnyNegotiation, reads
 from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
 from ingestion import services
 from ingestion.api.serializers import (
@@ -230,18 +230,7 @@ class DocumentViewSet(ReadViewSet[Document]):
         queued = services.retry(documents, acting_user=user)
         if not queued and not services.reprocess(documents, acting_user=user):
             raise Conflict("The document is still being processed. Wait until it is done.")
-        return self._accepted()
-
-    @old
-    @extend_schema(responses={202: DocumentSerializer})
-    @action(detail=True, methods=["post"])
-    @requires(CHANGE)
-    def retry(self, request: Request, public_id: str) -> Response:
-        """Retry a failed document."""
-        document = self.get_object()
-        if not services.retry([document], acting_user=actor(request)):
-            raise Conflict("The document has not failed: there is nothing to retry.")
-        return self._accepted()
+        return self.respond(self.get_object(), status.HTTP_202_ACCEPTED)
 
     def destroy(self, request: Request, public_id: str) -> Response:
         """Delete a document.
@@ -277,9 +266,6 @@ class DocumentViewSet(ReadViewSet[Document]):
         if version is None:
             raise Http404
         return download(version, request.user, request.headers)
-
-    def _accepted(self) -> Response:
-        return self.respond(self.get_object(), status.HTTP_202_ACCEPTED)
 
 
 class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from common.api.errors import Conflict
 from common.api.requests import actor, read_body
 from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
-from common.api.views import old, reads
+from common.api.views import reads
 from common.api.viewsets import ListParameters, ReadViewSet, repeatable
 from ingestion.api.serializers import (
     CollectionField,
@@ -267,14 +267,6 @@ class ImportViewSet(ReadViewSet[Import]):
             return bool(importing.retry(of, acting_user=acting_user)) or resumed
 
         return self._change(resume, "The import was not stopped, and none of its items failed.")
-
-    @old
-    @extend_schema(responses=ACCEPTED)
-    @action(detail=True, methods=["post"])
-    def retry(self, request: Request, number: int) -> Response:
-        """Try failed items again."""
-        refusal = "None of its items failed: there is nothing to retry."
-        return self._change(importing.retry, refusal)
 
     def _change(self, service: Callable[..., object], refusal: str) -> Response:
         of = self.get_object()

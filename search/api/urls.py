@@ -14,6 +14,7 @@ from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from ingestion.api.webhooks import WebhookViewSet
 from search.api.answers import AnswerViewSet, ThreadViewSet
+from search.api.old_addresses import old_addresses
 from search.api.openai.chat import ChatCompletionsView
 from search.api.openai.models import ModelsView, ModelView
 from search.api.openai.protocol import UnknownAddressView
@@ -30,8 +31,7 @@ from search.api.views import (
 )
 from search.tuning.api.curated import (
     ClassRuleViewSet,
-    HideViewSet,
-    PinViewSet,
+    CurationViewSet,
     ScopeProfileViewSet,
     SynonymViewSet,
 )
@@ -54,7 +54,14 @@ class ProfileConverter(StringConverter):
     regex = r"[^@\0]+@[0-9]{1,9}|[^@\0]+"
 
 
+class CuratedConverter(StringConverter):
+    """What is done with a document, for a question."""
+
+    regex = "pin|hide"
+
+
 register_converter(ProfileConverter, "profile")
+register_converter(CuratedConverter, "curated")
 
 app_name = "api"
 DOCUMENT = "documents/<uuid:public_id>"
@@ -90,8 +97,7 @@ tuning.register("publications", PublicationViewSet, "publication")
 tuning.register("runs", RunViewSet, "run")
 tuning.register("golden-queries", GoldenQueryViewSet, "golden-query")
 tuning.register("judgements", JudgementViewSet, "judgement")
-tuning.register("pins", PinViewSet, "pin")
-tuning.register("hides", HideViewSet, "hide")
+tuning.register("curation/<curated:kind>", CurationViewSet, "curation")
 tuning.register("synonyms", SynonymViewSet, "synonym")
 tuning.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
 tuning.register("scope-profiles", ScopeProfileViewSet, "scope-profile")
@@ -115,6 +121,7 @@ v1 = [
     *tuning.urls,
     path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
 ]
+v1 += old_addresses(v1)
 
 lists = {
     prefix: f"{name}-list"

@@ -30,14 +30,13 @@ from search.tuning import life_cycle
 from search.tuning.candidate_pools import (
     Pooled,
     Width,
-    corpus_stamp,
     covers,
     described,
-    digest,
     pooled,
     question_key,
 )
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
+from search.tuning.evaluation.library_stamp import corpus_stamp, digest
 from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, PoolBuild
 

@@ -8,18 +8,13 @@ missing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Count, Max, Sum
-
-from ingestion.models import ChunkEdit, Collection, Document
-from ingestion.models.statistics import CorpusChange, CorpusStatistics
+from ingestion.models import Document
 from search.domain import (
     GENERATORS,
     OPTIONAL,
@@ -38,6 +33,7 @@ from search.engine.reranker import fingerprint_for
 from search.ranking.text_boosts import as_json, boost_key, by_criteria, parse_boosts
 from search.signals import registry
 from search.tuning.evaluation.golden_set import Golden, golden_set
+from search.tuning.evaluation.library_stamp import corpus_stamp, digest
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.models import CandidatePool, PoolBuild
 
@@ -130,32 +126,6 @@ class Width:
             sorted(configured.pins.items()),
             sorted((query, sorted(hidden)) for query, hidden in configured.hides.items()),
         )
-
-
-def corpus_stamp() -> str:
-    """A version token that changes with the library's passages and their term statistics."""
-    documents = Document.objects.undeleted()
-    return digest(
-        documents.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
-        Collection.objects.undeleted().aggregate(Count("pk"), Sum("pk")),
-        ChunkEdit.objects.aggregate(Count("pk"), Max("updated")),
-        _sums(),
-        list(CorpusStatistics.objects.order_by("pk").values_list("weighed_length", flat=True)),
-    )
-
-
-def _sums() -> dict[str, int]:
-    """The folded and unfolded totals, summed: folding does not change a score."""
-    parts = [
-        model.objects.aggregate(chunks=Sum("chunks"), length=Sum("total_length"))
-        for model in (CorpusStatistics, CorpusChange)
-    ]
-    return {name: sum(part[name] or 0 for part in parts) for name in ("chunks", "length")}
-
-
-def digest(*parts: object) -> str:
-    """A hash of the parts."""
-    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,8 @@ def in_background(row: GatedJob, plan: MeasurementPlan, background: bool | None)
 
     If `background` is None, the plan decides.
     """
-    if not row.runs or not (plan.background if background is None else background):
+    is_measured = not any(run.is_open for run in row.runs)
+    if is_measured or not (plan.background if background is None else background):
         return False
     enqueue(type(row), row.pk)
     return True

@@ -1,6 +1,7 @@
 """Draft -> gate -> active. The one way to publish: admin, API, commands and installation.
 
-    publish -> Publication -> the golden set is measured, here or by a worker -> gate
+    publish -> Publication -> the golden set is measured, here or by a worker, unless a run of
+               today has the figures -> gate
             -> exactly the measured profile becomes active, or the refusal says why
 
 Each end is an audit row. `override` publishes a refused profile, with a reason.
@@ -47,7 +48,10 @@ def publish(
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
         plan = gate_runs.preview()
         if plan.queries:
-            publication.run = golden_runs.create(profile, acting_user=acting_user)
+            publication.run = golden_runs.latest_valid(profile)
+            publication.run = publication.run or golden_runs.create(
+                profile, acting_user=acting_user
+            )
             publication.save(update_fields=["run"])
         if gate_runs.in_background(publication, plan, background):
             return publication
@@ -156,6 +160,9 @@ def _settle(measured: Publication) -> Publication:
     decision = gate_runs.verdict(run) if run is not None else gate.note(gate_runs.unmeasured())
     publication.findings = [finding.text for finding in decision.findings]
     publication.refusals = [finding.text for finding in decision.refusals]
+    if run is not None and run.created < publication.asked:
+        text = gettext("The figures are those of run %(run)d: nothing has changed since.")
+        publication.findings.append(text % {"run": run.pk})
     if decision.passed:
         return _publish(publication, Action.PUBLISHED)
     if publication.override:

@@ -13,9 +13,10 @@ from django.utils.translation import gettext
 
 from ingestion.models.collections import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
-from search.tuning.candidate_pools import Coverage, Pooled, corpus_stamp, pooled
+from search.tuning.candidate_pools import Coverage, Pooled, pooled
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash
+from search.tuning.evaluation.library_stamp import corpus_stamp
 from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun, GoldenQuery

@@ -32,7 +32,8 @@ from search.presentation.records import RecordLookup
 from search.presentation.result_rows import Rows
 from search.presentation.results import Result, results_for
 from search.retrieval import Filters
-from search.tuning.candidate_pools import Width, corpus_stamp
+from search.tuning.candidate_pools import Width
+from search.tuning.evaluation.library_stamp import corpus_stamp
 
 TOP_RESULTS = 10
 CACHE_SECONDS = 15 * 60

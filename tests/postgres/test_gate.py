@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict
-from search.models import SearchProfile
+from search.models import SearchProfile, Synonym
 from search.pipeline import Choices, search
 from search.tuning import activation as activation
 from search.tuning import diff, drafts, gate_runs, judging, publications
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
-from search.tuning.models import GoldenQuery, ProfileChange, Publication
+from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
+from tests.support.factories import make_document
 from tests.support.golden_library import (
     KEYWORDS_ONLY,
     TITLE_ONLY,
@@ -146,6 +151,34 @@ class TestPublishing:
         assert run.measures["nDCG@10"] == 1
         assert {"p50", "p95", "baseline_p50", "baseline_p95"} == set(run.latency_ms)
         assert run.differences["nDCG@10"] == {"mean": 0, "low": 0, "high": 0}
+
+    def test_a_finished_run_of_today_is_used_while_nothing_has_changed(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        draft = draft_with(TITLE_ONLY)
+        run = golden_runs.start(draft, acting_user=administrator)
+        assert golden_runs.latest_valid(draft) is None
+        golden_runs.measure(run.pk)
+        retired = SearchProfile.objects.filter(state=SearchProfile.State.RETIRED).first()
+        changes: list[Callable[[], object]] = [
+            lambda: EvaluationRun.objects.update(created=timezone.now() - timedelta(days=2)),
+            lambda: EvaluationRun.objects.update(baseline=retired),
+            lambda: GoldenQuery.objects.update(query_class="lookup"),
+            lambda: judging.judge("rye", [], documents["bread"], 3, acting_user=administrator),
+            lambda: Synonym.objects.create(terms=["dough", "paste"]),
+            lambda: make_document(documents["bread"].collection, "# New\n\nA text of its own."),
+            lambda: draft.class_weights.update(**KEYWORDS_ONLY),
+        ]
+        for change in changes:
+            with transaction.atomic():
+                change()
+                assert golden_runs.latest_valid(SearchProfile.objects.get(pk=draft.pk)) is None
+                transaction.set_rollback(True)
+
+        done = publications.publish(draft, acting_user=administrator, background=True)
+        assert (done.state, done.run) == (State.REFUSED, run)
+        text = f"The figures are those of run {run.pk}: nothing has changed since."
+        assert done.findings[-1] == text
 
     def test_worse_profile_is_refused_with_the_lost_queries(self, administrator: User) -> None:
         before, draft = active_profile(), draft_with(TITLE_ONLY)

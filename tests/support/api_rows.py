@@ -39,7 +39,7 @@ class Rows:
 
     def of(self, path: str) -> dict[str, list[Any]]:
         """The values of each parameter of a path of the schema."""
-        named = re.findall(r"/([\w-]+)/\{(\w+)\}", path)
+        named = re.findall(r"(?=/([\w{}-]+)/\{(\w+)\})", path)
         return {name: self.values[before] for before, name in named}
 
 
@@ -115,8 +115,8 @@ def rows_of_every_kind() -> Iterator[Rows]:
         ],
         "judgements": [Judgement.objects.filter(judge=user).latest("pk").pk],
         "imports": [run.pk],
-        "pins": [post("pins", query="boats", document=document, position=1)["id"]],
-        "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
+        "curation": ["pin", "hide"],
+        "{kind}": [post("curation/pin", query="boats", document=document, position=1)["id"]],
         "profiles": ["default@5", f"{draft.name}@{draft.version}", "default"],
         "publications": [_refused(post, api, draft)],
         "runs": [post("runs", profile="keyword-only")["id"], 1],

@@ -448,7 +448,7 @@ class TestRest:
             ("profile-changes", {"profile": "nope"}),
             ("documents", {"concept": "nope"}),
             ("suggestions", {"query": "te", "collection": "nope"}),
-            ("pins", {"document": "00000000-0000-4000-8000-000000000000"}),
+            ("curation/pin", {"document": "00000000-0000-4000-8000-000000000000"}),
             ("judgements", {"golden_query": "00000000-0000-4000-8000-000000000000"}),
         ],
     )

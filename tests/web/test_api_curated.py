@@ -24,7 +24,7 @@ from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 V1 = "/api/v1/"
-PINS, HIDES, SYNONYMS = f"{V1}pins/", f"{V1}hides/", f"{V1}synonyms/"
+PINS, HIDES, SYNONYMS = f"{V1}curation/pin/", f"{V1}curation/hide/", f"{V1}synonyms/"
 RULES = f"{V1}classifier-rules/"
 VIEWER, _, TUNER, _ = GROUPS
 
@@ -123,6 +123,8 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
     [
         (PINS, {"document": "no-uuid"}, "document", "UUID"),
         (PINS, {"colour": "red"}, "colour", "no such field"),
+        (PINS, {"query": ""}, "query", "blank"),
+        (HIDES, {"position": 1}, "position", "no such field"),
         (SYNONYMS, {"terms": ["FK"]}, "non_field_errors", "two words"),
         (SYNONYMS, {"terms": ["FK", "fk"]}, "terms", "must differ"),
         (RULES, {"pattern": "("}, "pattern", ""),
@@ -170,6 +172,27 @@ def test_contradicting_rows_are_reported_as_conflicts(tuner: APIClient, rules: D
     assert Pin.objects.get(pk=made["id"]).position == 2
     assert Pin.objects.get(pk=pin["id"]).position == 1
     assert not Hide.objects.exists()
+
+
+@pytest.mark.parametrize(("old", "address"), [("pins/", PINS), ("hides/", HIDES)])
+def test_an_address_of_0_2_answers_and_names_the_present_one(
+    tuner: APIClient, rules: Document, old: str, address: str
+) -> None:
+    made = tuner.post(f"{V1}{old}", bodies(rules)[address])
+    assert (made.status_code, made.headers["Deprecation"]) == (201, "@1795824000")
+    assert made.headers["Location"].endswith(one := f"{address}{made.json()['id']}/")
+    shown = tuner.get(f"{V1}{old}{made.json()['id']}/")
+    assert shown.json() == tuner.get(one).json() == {**made.json(), "warnings": []}
+    assert shown.headers["Link"] == f'<http://testserver{one}>; rel="successor-version"'
+    assert "Deprecation" not in tuner.get(one).headers
+    assert tuner.post(f"{V1}{old}", {**bodies(rules)[address], "query": "rules"}).status_code == 201
+    links = tuner.get(f"{V1}{old}", {"page_size": 1}).headers["Link"].split(", ")
+    assert ('rel="next"' in links[0], links[1].startswith(f"<http://testserver{address}>")) == (
+        True,
+        True,
+    )
+    wrong = tuner.get(f"{V1}{old}987654321/")
+    assert (wrong.status_code, wrong.headers["Deprecation"]) == (404, "@1795824000")
 
 
 def test_lists_are_narrowed_by_parameters(tuner: APIClient, rules: Document) -> None:

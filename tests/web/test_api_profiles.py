@@ -62,6 +62,15 @@ class TestDrafts:
         assert api.delete(address).status_code == 204
         assert api.delete(f"{V1}/profiles/default@5/").status_code == 409
 
+    def test_a_change_without_a_version_is_refused_with_the_version_in_force(
+        self, api: APIClient
+    ) -> None:
+        refused = api.patch(f"{V1}/profiles/default/", {"depth": 70}, format="json")
+        said = "Name the version to change: profiles/default@5/ is the one in force."
+        assert (refused.status_code, refused.json()["errors"]) == (400, {"profile": [said]})
+        assert api.delete(f"{V1}/profiles/default/").json()["errors"] == {"profile": [said]}
+        assert api.delete(f"{V1}/profiles/nothing/").status_code == 404
+
     def test_an_edit_of_a_published_profile_is_a_new_draft(self, api: APIClient) -> None:
         done = api.patch(f"{V1}/profiles/default@5/", {"depth": 70}, format="json")
         assert (done.status_code, done.json()["version"]) == (201, 6)

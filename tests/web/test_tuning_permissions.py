@@ -63,7 +63,8 @@ API: dict[tuple[str, str], str] = {
     **{
         (method, f"{rows}/{one}"): VIEWER if method == "get" else least
         for rows, least in (
-            *((rows, TUNER) for rows in ("pins", "hides", "synonyms", "classifier-rules")),
+            *((rows, TUNER) for rows in ("curation/pin", "curation/hide", "pins", "hides")),
+            *((rows, TUNER) for rows in ("synonyms", "classifier-rules")),
             ("scope-profiles", PUBLISHER),
         )
         for method, one in (
@@ -213,7 +214,7 @@ def test_visitors_reach_nothing_but_published_profiles(names: dict[str, Any]) ->
 def test_every_address_of_tuning_is_in_the_table() -> None:
     """A new address of these parts of the API fails here until it says who may use it."""
     parts = ("profiles/", "rollback/", "profile-changes/", "publications/", "runs/",
-             "pins/", "hides/", "synonyms/", "classifier-rules/", "scope-profiles/",
+             "curation/", "pins/", "hides/", "synonyms/", "classifier-rules/", "scope-profiles/",
              "golden-queries/", "judgements/")  # fmt: skip
     there = {
         route.route.removeprefix("api/v1/")

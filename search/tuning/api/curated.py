@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
 from rest_framework import serializers
+from rest_framework.request import Request
 
 from common.api.requests import actor
 from common.api.serializers import BooleanField, ChoiceField, CleanSerializer
@@ -27,27 +28,33 @@ class QuestionsField(serializers.ListField):
     child = serializers.CharField(max_length=MAX_QUERY_CHARS)
 
 
-class HideSerializer(CleanSerializer[Any]):
-    """A document that is hidden from exactly this question; with an empty `query`, from all."""
+class CurationSerializer(CleanSerializer[Any]):
+    """A document that exactly this question pins or hides; all questions, with an empty `query`.
 
+    Of a hide alone `query` may be empty, and it has no `position`, which counts from 1.
+    """
+
+    kind = serializers.CharField(source="_meta.model_name", read_only=True)
     document = DocumentIdField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
 
     class Meta:
-        model: type[Hide | Pin] = Hide
+        model: type[Hide | Pin] = Pin
         fields: tuple[str, ...] = (
-            "id", "query", "document", "title", "enabled", "note", "created", "warnings",
+            "id", "kind", "query", "document", "title", "enabled", "note", "created", "warnings",
+            "position",
         )  # fmt: skip
         read_only_fields = ("created",)
+        extra_kwargs: ClassVar[Any] = {"query": {"required": False, "allow_blank": True}}
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
 
 
-class PinSerializer(HideSerializer):
-    """A document that ranks first for exactly this question. `position` counts from 1."""
+class HideSerializer(CurationSerializer):
+    """The same without a position."""
 
-    class Meta(HideSerializer.Meta):
-        model = Pin
-        fields = (*HideSerializer.Meta.fields, "position")
+    class Meta(CurationSerializer.Meta):
+        model = Hide
+        fields = CurationSerializer.Meta.fields[:-1]
 
 
 class SynonymSerializer(CleanSerializer[Synonym]):
@@ -130,29 +137,24 @@ class CuratedViewSet(EditableViewSet[Row]):
         curation.delete(row, acting_user=actor(self.request))
 
 
-class AboutDocumentViewSet(CuratedViewSet[Row]):
-    """Rows about documents: those that the user may read."""
+class CurationViewSet(CuratedViewSet[Any]):
+    """Documents pinned to a question, or hidden from one or all, among those that you may read."""
 
     list_parameters = QuestionListParameters
+    names = ("pin or hide", "pins or hides")
+    serializer_class = CurationSerializer
+    queryset: Any = Pin.objects.all()
+
+    def initialize_request(self, *args: Any, **kwargs: Any) -> Request:
+        """The request, of pins or of hides: they have permissions and ids of their own."""
+        if self.kwargs.get("kind") == "hide":
+            self.queryset, self.serializer_class = Hide.objects.all(), HideSerializer
+        return super().initialize_request(*args, **kwargs)
 
     def get_queryset(self) -> Any:
         readable = Document.objects.visible_to(self.request.user)
         rows = super().get_queryset().filter(document__in=readable)
         return rows.select_related("document").defer("document__title_terms")
-
-
-class PinViewSet(AboutDocumentViewSet[Pin]):
-    """Documents pinned to a question, among those that you may read."""
-
-    serializer_class = PinSerializer
-    queryset = Pin.objects.all()
-
-
-class HideViewSet(AboutDocumentViewSet[Hide]):
-    """Documents hidden from a question or from all questions, among those that you may read."""
-
-    serializer_class = HideSerializer
-    queryset = Hide.objects.all()
 
 
 class SynonymViewSet(CuratedViewSet[Synonym]):

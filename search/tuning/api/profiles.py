@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.exceptions import ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -67,12 +67,6 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     lookup_value_converter = "profile"
     queryset = SearchProfile.objects.none()
 
-    @property
-    def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
-        """A name without a version can only be read."""
-        writes = ("partial_update", "destroy", "publish")
-        return (405,) if getattr(self, "action", "") in writes else ()
-
     def get_queryset(self) -> QuerySet[SearchProfile]:
         return visible_profiles(self.request.user).prefetch_related("class_weights")
 
@@ -81,13 +75,14 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         matches = self.get_queryset().filter(name=name)
         if version:
             matches = matches.filter(version=int(version))
-        elif self.request.method not in SAFE_METHODS:
-            raise MethodNotAllowed(str(self.request.method))  # only a version can be changed
         else:
             matches = matches.exclude(state=SearchProfile.State.DRAFT)
         profile = matches.order_by(*in_force_first()).first()
         if profile is None:
             raise Http404
+        if not version and self.request.method not in SAFE_METHODS:
+            text = gettext("Name the version to change: profiles/%(key)s/ is the one in force.")
+            raise ValidationError({"profile": [text % {"key": self.key_of(profile)}]})
         return profile
 
     def _base(self, key: str | None) -> SearchProfile:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -33,10 +34,12 @@ from search.tuning.evaluation.golden_set import (
     golden_queries,
     set_hash,
 )
+from search.tuning.evaluation.library_stamp import conditions
 from search.tuning.evaluation.profile_runs import figures
 from search.tuning.models import EvaluationRun, GoldenQuery, Publication
 
 State = EvaluationRun.State
+VALID_FOR = timedelta(days=1)  # a guess
 
 
 def start(
@@ -68,6 +71,22 @@ def create(
     )
 
 
+def latest_valid(profile: SearchProfile) -> EvaluationRun | None:
+    """The last run whose figures measuring the profile now would give again; None without one.
+
+    It compares with the active profile. Its age is limited: recency counts days, and search times
+    are those of the machine as it was.
+    """
+    return EvaluationRun.objects.filter(
+        kind=EvaluationRun.Kind.GOLDEN,
+        state=State.DONE,
+        fingerprint=fingerprint(profile.as_profile()),
+        baseline=SearchProfile.active(),
+        conditions=conditions(golden_queries()),
+        created__gte=timezone.now() - VALID_FOR,
+    ).first()
+
+
 def cancel(run: EvaluationRun) -> None:
     """End a queued or running run. Raises RunConflict for one that has ended."""
     refusal = gettext("This run has already ended. Start a new one instead.")
@@ -93,6 +112,7 @@ def measure(pk: int) -> MeasuredPair | None:
 
 def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     run, queries = lease.row, golden_queries()
+    before = conditions(queries)
     crashed = gettext(
         "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
     )
@@ -107,6 +127,8 @@ def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     figures_of["by_query"] |= {
         golden.key: _refused_row(golden, refusal) for golden, refusal in queries if refusal
     }
+    if before == conditions(golden_queries()):
+        figures_of["conditions"] = before
     lease.finish(State.DONE, **figures_of)
     return measured
 

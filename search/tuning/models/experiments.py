@@ -53,6 +53,9 @@ class EvaluationRun(Job):
     differences = models.JSONField(default=dict, blank=True)
     # A hash of the profile as it was measured: see `evaluation.golden_set.fingerprint`.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+    # A hash of what its figures depend on besides the profiles: see `evaluation.library_stamp`.
+    # Empty if that changed meanwhile, and before 0.3.0.
+    conditions = models.CharField(max_length=64, blank=True, db_default="", editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
     code_version = models.CharField(max_length=40, blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
