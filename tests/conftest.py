@@ -21,6 +21,7 @@ from ingestion.models import Document
 from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
 from kbsite.operations import endpoints
+from search.engine import embed
 from search.presentation import marking, navigation
 from search.retrieval import statement
 from search.retrieval.prepared import Shapes
@@ -75,8 +76,9 @@ def _no_hurry() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _reset_process() -> None:
-    """A test that breaks Redis, or reads a page in German, leaves nothing of it to the next one."""
+    """A test that breaks Redis or a model, or reads German, leaves nothing to the next one."""
     circuit_breaker.REDIS.reset()
+    embed._breakers.clear()
     translation.deactivate()
 
 

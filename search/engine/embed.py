@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from functools import partial
 from django.conf import settings
 from django.db import DatabaseError
 
-from common.circuit_breaker import TimedOut, TimeLimited
+from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.lexical.languages import language_odds
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 # A full pool counts as slow. A guess.
 _calls = TimeLimited("embed-query", workers=8)
+# By space: of a server that hangs, three searches wait, then one in ten seconds. Guesses.
+_breakers: defaultdict[int, CircuitBreaker] = defaultdict(lambda: CircuitBreaker(10, failures=3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +43,27 @@ class QueryVector:
 
 
 def embed_query(text: str, space: EmbeddingSpace, timeout: float | None = None) -> QueryVector:
-    """The vector of `text` in `space`; degraded if the model fails or is slow.
+    """The vector of `text` in `space`; degraded if the model fails, is slow, or hung just now.
 
     `timeout` are the seconds to wait instead of the settings' limit.
     """
     started = time.perf_counter()
     limit = timeout or settings.QUERY_EMBEDDING_TIMEOUT
+    breaker = _breakers[space.pk]
+    if breaker.enter():
+        return QueryVector(degraded=(Signal.VECTOR,))
     values: Sequence[float] | None = None
     unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
         values, unread = _calls.call(partial(_embed, text, spaces.resolve(space)), limit)
     except TimedOut:
+        breaker.trip()
         logger.warning("The query's embedding took over %s s", limit)
     except EmbeddingError as error:
         logger.warning("The query could not be embedded: %s", error)
+    else:
+        breaker.reset()
     elapsed = (time.perf_counter() - started) * 1000
     return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
 
