@@ -112,7 +112,7 @@ FEATURES = (
     Feature("Parsing", "ingestion/parsing/ ingestion/files/filetypes ingestion/files/text_types",
             "parsing formats pdf docx markdown mail tables completeness filetypes blocks images "
             "ocr notebooks slides sheets rst hostile limits encodings outlook parts pictures",
-            "PARSE_ OCR TESSDATA IMAGE_EXIF"),
+            "PARSE_ OCR TESSDATA"),
     Feature("Pictures of pages", "ingestion/parsing/page_pictures "
             "ingestion/parsing/passage_rectangles ingestion/documents/picture_cache",
             "page_pictures slide_pictures rectangles", "PAGE_PICTURES"),

@@ -207,7 +207,6 @@ def open_file(path: Path, file_name: str, *, parts_to: Path | None = None) -> Pa
         ParseLimits.of(settings.PARSE_LIMITS),
         ocr=ocr_of_settings(settings.OCR_PAGES),
         parts_to=parts_to,
-        keeps_exif=settings.IMAGE_EXIF,
     )
 
 

@@ -16,17 +16,13 @@ from ingestion.parsing.ocr import Ocr
 
 @dataclass(frozen=True)
 class Source:
-    """One file to parse, its sniffed type, and a scratch directory that is removed afterwards.
-
-    `keeps_exif`: the date and place of a photograph are read as well.
-    """
+    """One file to parse, its sniffed type, and a scratch directory that is removed afterwards."""
 
     path: Path
     file_type: FileType
     limits: ParseLimits
     scratch: Path
     ocr: Ocr = field(default_factory=Ocr)
-    keeps_exif: bool = False
 
 
 @dataclass(frozen=True)

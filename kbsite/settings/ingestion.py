@@ -32,8 +32,6 @@ OCR_LANGUAGES = env.list("OCR_LANGUAGES", default=["eng"])
 OCR_PAGES = env.int("OCR_PAGES", default=100)
 TESSDATA_PREFIX = env.str("TESSDATA_PREFIX", default="")
 
-# Whether the date and the place that a camera wrote into an image are indexed with it.
-IMAGE_EXIF = env.bool("IMAGE_EXIF", default=False)
 # Pictures of pages, drawn when a reader asks for one: the space that they may take beside the
 # originals, the least recently seen removed first; 0: no pictures are offered.
 PAGE_PICTURES_BYTES = max(0, env.int("PAGE_PICTURES_MB", default=1_024)) * 1024 * 1024

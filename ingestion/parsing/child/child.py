@@ -115,7 +115,7 @@ def main(job: dict[str, Any], line: int) -> None:
     apply_limits(limits, job["others"])
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
-    source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
+    source = Source(Path(job["path"]), file_type, limits, scratch, ocr)
     outcome = outcome_of(source, job["page"])
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 

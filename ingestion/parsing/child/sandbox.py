@@ -65,7 +65,6 @@ def parse_file(
     *,
     ocr: Ocr | None = None,
     parts_to: Path | None = None,
-    keeps_exif: bool = False,
 ) -> ParsedDocument:
     """The blocks and metadata of the file at `path`; `file_name` is its name at upload.
 
@@ -73,7 +72,7 @@ def parse_file(
     are read in a second run, with `ocr` and its longer limits. The child is killed at its time-out
     and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
     """
-    job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
+    job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr())
     with _child_of(job) as scratch:
         scanned = _scanned(scratch) if job.ocr.languages else []
         if not scanned:
@@ -166,7 +165,6 @@ class Job:
     file_type: FileType
     limits: ParseLimits
     ocr: Ocr = field(default_factory=Ocr)
-    keeps_exif: bool = False
     page: int = 0
 
 
@@ -226,7 +224,6 @@ def _request(job: Job, scratch: Path, account: int | None) -> dict[str, Any]:
         "file_type": astuple(job.file_type),
         "limits": asdict(job.limits),
         "ocr": asdict(job.ocr),
-        "keeps_exif": job.keeps_exif,
         "page": job.page,
         "scratch": str(scratch),
     }

@@ -13,7 +13,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.protocol import Extraction, ScannedPages, Source, StatedMetadata
 
 if TYPE_CHECKING:
-    from PIL.Image import Exif, Image
+    from PIL.Image import Image
 
 # The only decoder that a file of each type is given to.
 _FORMATS = {
@@ -31,11 +31,8 @@ _SMALL_SIDE = 1_600
 _DOTS_PER_INCH = 150
 """liteparse's own resolution, so that a pixel stays a pixel."""
 
-# Numbers of EXIF: folders of tags, and tags in them.
-_PHOTO_FOLDER, _DATE_TAKEN, _CHANGED = 0x8769, 0x9003, 0x0132
-_PLACE_FOLDER, _LATITUDE, _LONGITUDE = 0x8825, 2, 4
-_REFERENCES = {_LATITUDE: (1, "S"), _LONGITUDE: (3, "W")}
-
+# Numbers of EXIF: folders of tags, and a tag in one.
+_PHOTO_FOLDER, _DATE_TAKEN, _PLACE_FOLDER = 0x8769, 0x9003, 0x8825
 HOLDS_EXIF = (
     "The image states when or where it was taken (EXIF). Neither is indexed or shown, but the "
     "original is stored unchanged: who may download it can read them there."
@@ -53,7 +50,7 @@ class ImageParser:
         with _opened(source) as image:
             count = _pages(image, source)
             exif = image.getexif()
-            date, place = _date_taken(exif), _place(exif)
+            has_facts = exif.get_ifd(_PLACE_FOLDER) or _DATE_TAKEN in exif.get_ifd(_PHOTO_FOLDER)
             if requested := source.ocr.wanted:
                 _save_for_ocr(image, source, requested)
         if not requested:
@@ -75,10 +72,8 @@ class ImageParser:
         completeness.add(Unit.PAGE, Why.WORDLESS, wordless)
         beyond = [number for number in range(1, count + 1) if number not in requested]
         completeness.add(Unit.PAGE, Why.OCR_LIMIT, beyond)
-        warnings = [HOLDS_EXIF] if (date or place) and not source.keeps_exif else []
-        if source.keeps_exif and place:
-            blocks.append(Block(BlockKind.PARAGRAPH, f"Taken at {place}", page=1))
-        metadata = StatedMetadata(created=date if source.keeps_exif else "", page_count=count)
+        warnings = [HOLDS_EXIF] if has_facts else []
+        metadata = StatedMetadata(page_count=count)
         return Extraction(iter(blocks), metadata, warnings, completeness=completeness)
 
 
@@ -194,27 +189,6 @@ def _save_for_ocr(image: Image, source: Source, numbers: tuple[int, ...]) -> Non
             page = page.resize((page.width * 2, page.height * 2), PIL.Image.Resampling.LANCZOS)
         page.thumbnail((_MOST_SIDE, _MOST_SIDE))
         page.save(target, "PDF", resolution=_DOTS_PER_INCH, append=target.exists())
-
-
-def _date_taken(exif: Exif) -> str:
-    """The date and time at which a photograph was taken, in ISO 8601; empty if not stated."""
-    value = str(exif.get_ifd(_PHOTO_FOLDER).get(_DATE_TAKEN) or exif.get(_CHANGED) or "")
-    date, _, time = value.strip("\x00 ").partition(" ")
-    return f"{date.replace(':', '-')}T{time}" if len(date) == 10 and time else ""
-
-
-def _place(exif: Exif) -> str:
-    """The latitude and longitude in degrees, as "52.51630, 13.37770"; empty if not stated."""
-    folder = exif.get_ifd(_PLACE_FOLDER)
-    degrees = []
-    for tag, (reference, negative) in _REFERENCES.items():
-        try:
-            whole, minutes, seconds = (float(part) for part in folder[tag])
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
-            return ""
-        sign = -1 if folder.get(reference) == negative else 1
-        degrees.append(f"{sign * (whole + minutes / 60 + seconds / 3600):.5f}")
-    return ", ".join(degrees)
 
 
 PARSER = ImageParser()

@@ -43,8 +43,7 @@ def read(tmp_path: Path) -> Any:
     def run(content: bytes, name: str, ocr: Ocr = ENGLISH, **options: Any) -> ParsedDocument:
         path = tmp_path / "stored"
         path.write_bytes(content)
-        keeps = options.pop("keeps_exif", False)
-        return parse_file(path, name, ParseLimits(**options), ocr=ocr, keeps_exif=keeps)
+        return parse_file(path, name, ParseLimits(**options), ocr=ocr)
 
     return run
 
@@ -100,16 +99,11 @@ def photograph() -> bytes:
 
 
 @recognising
-def test_exif_date_and_place_are_read_only_if_switched_on(read: Any) -> None:
+def test_date_and_place_of_a_photograph_are_not_read_and_that_is_said(read: Any) -> None:
     document = read(photograph(), "IMG_1.jpg")
     assert words(document) == "Taken at the market."
     assert document.created == ""
     assert document.warnings == (HOLDS_EXIF,)
-
-    document = read(photograph(), "IMG_1.jpg", keeps_exif=True)
-    assert document.created == "2024-05-01T12:30:00"
-    assert words(document) == "Taken at the market. Taken at 52.50000, -13.26000"
-    assert document.warnings == ()
 
 
 def test_the_picture_that_readers_see_is_upright_and_has_no_date_or_place(tmp_path: Path) -> None:
