@@ -35,9 +35,7 @@ class LocalModelConfig:
     `model` is a name of fastembed's; without it the model is MiniLM, unless `folder` is set.
     `query_folder` is a second one, whose model embeds the questions.
     Otherwise None means the value from the model's own files. `threads` is the number of texts
-    embedded in parallel, 0 for one per usable core. `batch_size` is texts per run of the model:
-    with 1 a text's vector does not depend on its neighbours (docs/adr/0009); more speeds up float
-    models on short texts.
+    embedded in parallel, 0 for one per usable core.
     """
 
     models_dir: Path | str = Path("var/models")
@@ -49,7 +47,6 @@ class LocalModelConfig:
     document_prefix: str | None = None
     max_tokens: int | None = None
     threads: int = 0
-    batch_size: int = 1
     languages: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +55,6 @@ class LocalModelConfig:
                 f'Unknown pooling "{self.pooling}": use "mean" or "cls", or leave it unset.'
             )
         _at_least("threads", self.threads, 0)
-        _at_least("batch_size", self.batch_size, 1)
         if self.max_tokens is not None:
             _at_least("max_tokens", self.max_tokens, 8)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,9 +126,8 @@ class FastembedEmbedder(LocalEmbedder):
     def _encode(self, text: str) -> str:
         return encodable(text)
 
-    def _run(self, encoded: Sequence[Any]) -> Vectors:
-        rows = list(self._session.get()[0].embed(encoded, batch_size=len(encoded)))
-        return self._finished(np.stack(rows))
+    def _run(self, encoded: Any) -> Vectors:
+        return self._finished(np.stack(list(self._session.get()[0].embed([encoded]))))
 
     def _open_session(self) -> tuple[Any, list[str]]:
         return _loaded(_model("TextEmbedding", self._model.name, self._files)), []

@@ -20,7 +20,6 @@ from ingestion.embedding.model_folder import (
     encoder_of,
     ends_of_wordpiece,
     folder_model,
-    pad_id,
 )
 from ingestion.embedding.protocol import (
     CACHED_CHARS,
@@ -48,15 +47,13 @@ class LocalEmbedder(Embedder):
     """Embeds on this machine's CPU. Thread-safe; the session is created after a fork.
 
     Each text runs on one thread, `threads` texts at a time: as fast as batches that use all
-    threads, and with `batch_size` 1 a text's vector does not depend on its neighbours.
+    threads, and a text's vector does not depend on its neighbours (docs/adr/0009).
     """
 
     def __init__(self, config: LocalModelConfig) -> None:
         self._model = model = self._describe(config)
-        self._batch_size = config.batch_size
         self._threads = config.threads or usable_cores()
         self._encoder = encoder_of(model.tokenizer)
-        self._pad_id = pad_id(self._encoder)
         # Shared, because a multilingual vocabulary takes 300 MB.
         self._tokenizer = ModelTokenizer(self._encoder)
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
@@ -155,16 +152,15 @@ class LocalEmbedder(Embedder):
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         encoded = [self._encode(text) for text in texts]
-        # Longest first: the threads finish together, and batches need little padding.
+        # Longest first: the threads finish together.
         order = sorted(range(len(texts)), key=lambda i: len(encoded[i]), reverse=True)
-        batches = [order[i : i + self._batch_size] for i in range(0, len(order), self._batch_size)]
-        runs = [[encoded[i] for i in batch] for batch in batches]
+        runs = [encoded[i] for i in order]
         # A single run needs no pool, and a worker with one thread never creates one.
         alone = self._threads == 1 or len(runs) == 1
         pooled = map(self._run, runs) if alone else self._pool.get().map(self._run, runs)
         vectors = np.empty((len(texts), self._card.dimensions), dtype=np.float32)
-        for batch, rows in zip(batches, pooled, strict=True):
-            vectors[batch] = rows
+        for place, vector in zip(order, pooled, strict=True):
+            vectors[place] = vector
         return vectors
 
     def _encode(self, text: str) -> Sequence[Any]:
@@ -180,13 +176,9 @@ class LocalEmbedder(Embedder):
         ids: list[int] = self._encoder.post_process(encoding).ids
         return ids
 
-    def _run(self, encoded: Sequence[Sequence[Any]]) -> Vectors:
-        width = max(len(ids) for ids in encoded)
-        ids: Matrix = np.full((len(encoded), width), self._pad_id, dtype=np.int64)
-        mask: Matrix = np.zeros((len(encoded), width), dtype=np.int64)
-        for row, tokens in enumerate(encoded):
-            ids[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1
+    def _run(self, encoded: Sequence[Any]) -> Vectors:
+        ids: Matrix = np.array([encoded], dtype=np.int64)
+        mask = np.ones_like(ids)
         session, names = self._session.get()
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = session.run(names[:1], {name: inputs[name] for name in names[1:]})[0]

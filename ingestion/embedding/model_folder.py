@@ -180,11 +180,3 @@ def ends_of_wordpiece(encoder: Encoder) -> tuple[int, int] | None:
     around = encoder.post_process(encoder.encode("a", add_special_tokens=False)).ids
     is_around = len(ends) == 2 and (around[0], around[-1]) == tuple(ends)
     return (int(ends[0]), int(ends[1])) if is_around else None
-
-
-def pad_id(encoder: Encoder) -> int:
-    """The padding token's id. RoBERTa-like models derive positions from it despite the mask."""
-    if encoder.padding:
-        return int(encoder.padding["pad_id"])
-    numbers = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
-    return next((number for number in numbers if number is not None), 0)

@@ -53,11 +53,7 @@ OF_THE_MODEL = {
     ),
 }  # fmt: skip
 # Options that the row may also hold, because providers differ in them.
-OF_THE_PROVIDER = {
-    "local": ("batch_size",),
-    "fastembed": ("batch_size",),
-    "openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout"),
-}
+OF_THE_PROVIDER = {"openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout")}
 
 
 def config_of_settings() -> dict[str, Any]:

@@ -323,7 +323,6 @@ def test_the_card_says_what_the_model_knows(models_dir: Path) -> None:
     ("kind", "options", "message"),
     [
         ("local", {"threads": -1}, "threads is -1"),
-        ("local", {"batch_size": 0}, "batch_size is 0"),
         ("local", {"pooling": "max"}, 'Unknown pooling "max"'),
     ],
 )
