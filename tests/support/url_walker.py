@@ -240,6 +240,7 @@ _PLAIN: dict[str, Sequence[str]] = {
     "provider_id": ["no-such-provider"], "thread_id": ["00000000-0000-4000-8000-00000000000c"],
     "app_label": ["ingestion", "search", "tuning", "analytics", "accounts", "auth"],
     "url": ["no/such/page"], "rest": ["no/such/address/"], "resource": ["api"],
+    "kind": ["pin", "hide"],
 }  # fmt: skip
 # The admin's names for the primary key of the model that the route names.
 _KEYS = ("object_id", "pk", "id")
