@@ -25,7 +25,7 @@ PLACES = ("title", "heading", "text")
 TITLED, PLAIN, SECOND, BEYOND = 999_999, 1_000_000, 1_000_001, 1_000_002
 
 # What no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org, REQ-SYS-10.
-_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--|-[A-Za-z]+-\d")
+_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--|-[A-Z]{2,}-\d")
 
 
 def identifiers_lead(query: Query) -> bool:

@@ -192,7 +192,7 @@ def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
 def test_schema_marks_bodies_that_refuse_unknown_fields(schema: dict[str, Any]) -> None:
     components = schema["components"]["schemas"]
 
-    for name in ("CredentialsRequest", "SearchBodyRequest", "PatchedPinRequest"):
+    for name in ("CredentialsRequest", "SearchBodyRequest", "PatchedCurationRequest"):
         assert components[name]["additionalProperties"] is False
     assert "additionalProperties" not in components["SearchResponse"]
 

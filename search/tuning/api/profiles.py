@@ -67,6 +67,11 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     lookup_value_converter = "profile"
     queryset = SearchProfile.objects.none()
 
+    @property
+    def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
+        """A name without a version is not published: `publish` is read as a part of the name."""
+        return (405,) if getattr(self, "action", "") == "publish" else ()
+
     def get_queryset(self) -> QuerySet[SearchProfile]:
         return visible_profiles(self.request.user).prefetch_related("class_weights")
 
