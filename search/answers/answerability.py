@@ -65,9 +65,13 @@ def answerability(
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
-    is_other = lookup.is_bare and not best.held
-    is_other = is_other or lookup.is_neighbour(best.section.heading_path)
-    return min(probability, NO_RECORD) if is_other else probability
+    return min(probability, NO_RECORD) if _is_another_record(best, lookup) else probability
+
+
+def _is_another_record(best: Offer, lookup: RecordLookup) -> bool:
+    """Whether the sentence is not of the record that the question names."""
+    is_unheld = lookup.is_bare and not best.held
+    return is_unheld or lookup.is_neighbour(best.section.heading_path)
 
 
 def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:

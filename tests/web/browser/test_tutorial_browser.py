@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from benchmarks.judged import demo
 from common.accounts.models import User
 from ingestion.lexical import bm25_weights
 from kbsite.demo import documents, examples
@@ -125,7 +126,7 @@ def audited(page: Page, action: str, *said: str) -> None:
 
 
 def test_every_step_of_the_tutorial_works(open_page: OpenPage, admin: User) -> None:
-    shipped, steps = examples.collection(), Steps()
+    shipped, steps = demo.collection(), Steps()
     count = len(shipped.queries) + len(shipped.without_answer)
     assert f"{count} judged questions" in INTRODUCTION
 
