@@ -38,8 +38,7 @@ def answerability(
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
     share of the question's content words that the piece says with its headings raise it. A number
     that the passage lacks lowers it, and so does an identifier that the context lacks. It is at
-    most NO_RECORD for a piece without the identifier that is asked for, and for a section named
-    like one that is asked for, of another number.
+    most NO_RECORD for a piece of another record than the one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
