@@ -42,7 +42,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 def area_of(path: str) -> str:
-    """The part of the site that the path belongs to: one of seven."""
+    """The part of the site that the path belongs to; "pages" for what no other has."""
     return next((area for beginning, area in _AREAS if path.startswith(beginning)), "pages")
 
 

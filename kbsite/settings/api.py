@@ -46,7 +46,10 @@ REST_FRAMEWORK = {
 CORS_ALLOWED_ORIGINS = env.list("CORS_ORIGINS", default=[])
 CORS_URLS_REGEX = r"^/(api/v1|v1)/"
 CORS_ALLOW_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
-CORS_EXPOSE_HEADERS = ("Deprecation", "ETag", "Link", "Location", "Retry-After", "WWW-Authenticate")
+CORS_EXPOSE_HEADERS = (
+    "Deprecation", "ETag", "Idempotent-Replayed", "Link", "Location", "Retry-After",
+    "WWW-Authenticate",
+)  # fmt: skip
 _token_days = timedelta(days=env.int("API_TOKEN_DAYS", default=90))
 REST_KNOX = {"TOKEN_TTL": _token_days, "AUTH_HEADER_PREFIX": "Token"}
 IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = round(_token_days.total_seconds())

@@ -154,7 +154,7 @@ def test_the_command_line_of_the_mcp_inspector_calls_the_tools(
     assert {"search", "fetch", "answer"} <= {tool["name"] for tool in tools}
     (first, *_) = called("search", query="connection timeout")["results"]
     assert "timeout" in called("fetch", id=first["id"])["text"]
-    assert called("answer", question=QUESTION)["state"] == "done"
+    assert called("answer", query=QUESTION)["state"] == "done"
     with pytest.raises(AssertionError, match="auth_required"):
         inspected("tools/list", token="wrong")
 

@@ -174,7 +174,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         """Publish a profile through the gate.
 
         200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
-        refused, with the findings and the queries in `details`.
+        refused, with the findings and the queries in `publication`.
         """
         data = read_body(request, PublishSerializer).validated_data
         publication = publications.publish(
