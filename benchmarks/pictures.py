@@ -247,7 +247,8 @@ def main() -> None:
     require_demo(options.site)
     password = os.environ.get("DEMO_PASSWORD") or getpass.getpass("The password of admin: ")
     FOLDER.mkdir(exist_ok=True)
-    programs = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    named = os.environ.get("CHROMIUM", "")
+    programs = (named, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     chromium = next(filter(None, map(shutil.which, programs)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
