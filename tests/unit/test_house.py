@@ -23,11 +23,13 @@ from search.domain import OPTIONAL, Signal
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("kbsite", "search", "ingestion", "common")
-# The code lines of the last release, 0.2.0: what grows beyond them is a feature with an ADR.
-LAST_RELEASE = 66_210
+# The code lines of the last release, 0.2.0, without the judged collections, which moved to
+# benchmarks/: what grows beyond them is a feature with an ADR.
+LAST_RELEASE = 66_210 - 609
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 150,  # the record that was asked for, at every door
+    "0005-profiles": 35,  # a run whose figures still hold is not repeated
     "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
     "0025-what-if": 55,  # pools of the active profile by a worker; classes and grades in the list
     "0031-background-work": 75,  # turns of people in the queue of uploads
