@@ -58,7 +58,11 @@ class RecordLookup:
         is_bare = query.is_identifier or query.asks_for_identifiers
         is_bare = is_bare or _NUMBERED.fullmatch(query.text.strip()) is not None
         numbered = tuple((word.casefold(), code) for word, code in _NUMBERED.findall(query.text))
-        return cls(identifiers, leads or bool(numbered), is_bare, patterns, numbered)
+        # An identifier that does not lead is not made to by a numbered name beside it.
+        names = {f"{word} {code}".casefold() for word, code in numbered}
+        others = {one.text.casefold() for one in identifiers} - names
+        leads = leads or bool(names and not others)
+        return cls(identifiers, leads, is_bare, patterns, numbered)
 
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
         """How well each section of a passage holds an identifier: 0 if it does not.

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from ingestion.identifiers import DEFAULT_PATTERNS
 from kbsite.demo import documents
 from search.answers.domain import SURE, AnswerParameters, Passage
 from search.answers.making.searching import context_of_all
@@ -22,7 +23,9 @@ from search.mcp import tool_results
 from search.mcp.tool_results import Caller
 from search.pipeline import SearchResponse, search
 from search.presentation.labels import tier_reason
+from search.presentation.records import RecordLookup
 from search.presentation.why_here import reason
+from search.query import parse
 from search.retrieval import Filters
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
@@ -113,6 +116,18 @@ def test_an_answer_quotes_the_record_and_no_neighbour(
 def test_a_neighbour_of_a_record_that_is_not_there_is_no_answer(kind: str, name: str) -> None:
     found, _ = quote(ask(kind, f"What happened in {name}?"), is_remote=False)
     assert found.answerability < SURE
+
+
+@pytest.mark.parametrize(
+    ("question", "leads"),
+    [
+        ("How quickly do cells with IL-10 divide in Room 4?", False),
+        ("who sits in Room 4", True),
+    ],
+)
+def test_a_numbered_name_makes_no_other_identifier_lead(question: str, leads: bool) -> None:
+    query = parse(question, DEFAULT_PATTERNS)
+    assert RecordLookup.of(query, DEFAULT_PATTERNS).leads is leads
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -117,9 +117,10 @@ def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool 
     labels = [text for text, _, _ in cells[0]] if len(rows) == len(cells) else rows[0]
     has_header = has_header_row([labels, *rows[1:]]) if has_head is None else has_head
     header_rows = len(grid) - len(rows) + 1 if has_header or rows is not grid else 0
-    body = spread(cells, names_from=header_rows)[header_rows:]
+    if any(down > 1 for row in cells for _, down, _ in row):
+        grid = spread(cells, names_from=header_rows)
     head = rows[:1] if header_rows else []
-    return Block.table([*head, *body], has_header=has_header and len(rows) > 1)
+    return Block.table([*head, *grid[header_rows:]], has_header=has_header and len(rows) > 1)
 
 
 def spread(
