@@ -78,8 +78,8 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     list_filter = ("state", "mode", "channel", "model", ("at", admin.DateFieldListFilter))
     date_hierarchy = "at"
     fields = (
-        "at", "asked", "answered", "state_label", "asked_mode", "mode", "channel", "profile_name",
-        "model", "confidence", "support", "dropped", "context_tokens", "prompt_tokens",
+        "at", "asked", "answered", "state", "asked_mode", "mode", "channel", "profile_name",
+        "model", "sure", "support", "dropped", "context_tokens", "prompt_tokens",
         "completion_tokens", "cost", "took", "first_token_ms", "what_was_done", "helpful",
     )  # fmt: skip
     readonly_fields = fields
@@ -136,6 +136,10 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         return answer.text if self.has_words(answer) else str(PRIVATE)
 
     state_label = state_column(STATE_LABELS)
+
+    @admin.display(description=_("confidence"))
+    def sure(self, answer: Answer) -> str:
+        return "-" if answer.confidence is None else f"{answer.confidence:.0%}"
 
     @admin.display(description=_("supported"), ordering="supported")
     def support(self, answer: Answer) -> str:

@@ -48,7 +48,7 @@ def old_sources(viewer: Viewer) -> list[OldSource]:
         answer__at__gte=timezone.now() - RECENT,
         document__in=readable.values("pk"),
     )
-    counts = cited.order_by().values("document").annotate(answers=Count("answer"))
+    counts = cited.order_by().values("document").annotate(answers=Count("answer", distinct=True))
     by_document = dict(
         counts.order_by("-answers", "document").values_list("document", "answers")[:MOST_COMPARED]
     )

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
@@ -165,6 +166,19 @@ class TestRecords:
             assert "sources that you may not read" in shown
             assert "timeout" not in shown
             assert QUESTION in desk.get(page).content.decode()
+
+    def test_an_answer_is_shown_in_words_and_named_by_its_time(
+        self, administrator: User, client: Client
+    ) -> None:
+        make_document(make_collection("Cabin"), CONNECTIONS)
+        answering.answer(AnswerRequest(QUESTION, viewer=administrator))
+        row = Answer.objects.get()
+        page = client.get(f"/admin/answers/answer/{row.pk}/change/").content.decode()
+        assert "Answered" in page
+        assert "(&#x27;done&#x27;" not in page
+        assert f"{row.confidence:.0%}" in page
+        assert f"{timezone.localtime(row.at):%Y-%m-%d %H:%M} |" in page  # the title
+        assert str(row.public_id) not in page
 
     def test_a_question_without_a_source_is_read_by_its_asker_and_superusers(
         self, administrator: User

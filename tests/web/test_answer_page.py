@@ -571,7 +571,9 @@ def test_a_follow_up_starts_a_thread_with_the_answer_before_it(
     assert html.index(QUESTION) < html.index("And how large is the pool?")
     assert html.count('<article class="answer') == 3  # with the template of a running one
     assert html.count('class="follow-up"') == 1
-    assert QUESTION in client.get("/threads/").content.decode()
+    threads = client.get("/threads/").content.decode()
+    assert QUESTION in threads
+    assert '<a href="/threads/" aria-current="page">' in threads  # among the reader's own pages
 
 
 def test_visitors_have_no_threads(client: Client) -> None:

@@ -21,6 +21,7 @@ from ingestion.documents.currency import declare
 from ingestion.documents.restricted_readers import Readers
 from ingestion.exporting import restoring, writing
 from ingestion.models import Collection, Document
+from search.answers.models import AnswerSource
 from search.answers.old_sources import old_sources
 from search.readers import reviews
 from tests.samples.builders import make_zip
@@ -340,6 +341,10 @@ def test_old_documents_that_most_answers_cite_are_listed(
         (lamps, "2019"),
         (ropes, "2021"),
     ]
+    # A second cited passage of one answer counts no further answer.
+    second = AnswerSource.objects.filter(document=lamps, cited=True).latest("pk")
+    second.pk, second.number = None, second.number + 10
+    second.save()
     page = desk.get(QUEUE).content.decode()
     assert f"2019 · cited by {listed[0].answers} answers" in " ".join(page.split())
     decide(desk, lamps, "right")

@@ -166,7 +166,8 @@ class Answer(models.Model):
         ordering = ("-at", "-pk")
 
     def __str__(self) -> str:
-        return str(self.public_id)
+        # Not the question: whoever reads this may not be allowed to read that.
+        return f"{timezone.localtime(self.at):%Y-%m-%d %H:%M}"
 
     @property
     def is_withheld(self) -> bool:
