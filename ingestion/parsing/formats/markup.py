@@ -29,6 +29,7 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
+from ingestion.parsing.formats.web_navigation import without_navigation
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -145,12 +146,6 @@ _SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECAS
 _NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
 _NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
 _HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
-# Of most notices: cookie-banner, cookieConsent, onetrust-consent-sdk, CybotCookiebotDialog.
-_COOKIES = re.compile(
-    r"cookie[-_]?(?:banner|bar|consent|dialog|law|modal|notice|notification|popup)"
-    r"|\bonetrust|cookiebot|\busercentrics",
-    re.IGNORECASE,
-)
 _BODY_TEXT = re.compile(r"\w")
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _BODY_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
@@ -183,7 +178,7 @@ class HtmlParser:
         text = _without_navigation(text)
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
-        nodes = list(_without_notices(tree.blocks))
+        nodes = without_navigation(tree.blocks)
         if any(_BODY_TEXT.search(block.text) for block in TreeReader().blocks(nodes)):
             tree = Tree(tree.meta, nodes)
         result = extraction(tree, TreeReader())
@@ -192,19 +187,6 @@ class HtmlParser:
         title = page_title(result.metadata.title, headings, _site_name(text))
         result.metadata = replace(result.metadata, title=title)
         return result.cut_off(is_cut_off)
-
-
-def _without_notices(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The nodes without cookie notices and what states to be navigation, at any depth of <div>."""
-    for node in nodes:
-        if node["t"] != "Div":
-            yield node
-            continue
-        (identifier, classes, attributes), inner = node["c"]
-        names = " ".join([identifier, *classes])
-        if dict(attributes).get("role") != "navigation" and not _COOKIES.search(names):
-            attr = [identifier, classes, attributes]
-            yield {"t": "Div", "c": [attr, list(_without_notices(inner))]}
 
 
 def page_title(title: str, headings: Sequence[str], site: str) -> str:

@@ -302,6 +302,39 @@ def test_a_title_goes_without_the_name_of_its_site(parse: Parse, head: str, titl
         ("<div class=cookies><p>Butter.</p></div><p>A beam.</p>", ["Butter.", "A beam."]),
         ("<div class=cookie-notice><p>We use them.</p></div>", ["We use them."]),
         ("<h2>Beams<span class=mw-editsection>[<a href=/e>edit</a>]</span></h2>", ["Beams"]),
+        (  # Texinfo
+            "<div class=header><p>Next: <a href=b accesskey=n rel=next>Weights</a>, Previous: "
+            "<a href=a accesskey=p>Hooks</a> [<a href=i>Index</a>]</p></div><p>A beam.</p>",
+            ["A beam."],
+        ),
+        (  # DocBook
+            "<div class=navheader><table><tr><th colspan=3>Chapter 4. Beams</th></tr><tr><td>"
+            "<a accesskey=p href=a>Prev</a></td><th>Book of scales</th><td><a accesskey=n href=b>"
+            "Next</a></td></tr></table></div><p>A beam.</p>",
+            ["A beam."],
+        ),
+        (  # Doxygen, Javadoc, contents
+            "<div id=nav-path><ul><li><a href=.>Home</a></li></ul></div><div class=topNav><p>"
+            "<a href=i>Index</a></p></div><div class=toc><p><b>Contents</b></p><ul><li>"
+            "<a href=#a>Beams and what they bear</a></li></ul></div><p>A beam bears two pans and "
+            "a poise that slides along it, until all is level.</p>",
+            ["A beam bears two pans and a poise that slides along it, until all is level."],
+        ),
+        # A page that is contents; a way to the next page in a sentence; a menu that is no links.
+        (
+            "<h1>Scales</h1><div class=toc><p><a href=b>Beams</a></p><p>"
+            "<a href=p>Pans</a></p></div>",
+            ["Scales", "Beams", "Pans"],
+        ),
+        (
+            "<p>How a poise is weighed, and when, is in the <a rel=next href=b>next chapter</a>."
+            "</p>",
+            ["How a poise is weighed, and when, is in the next chapter."],
+        ),
+        (
+            "<div class=menu><p>Soup</p></div><p>A beam, and a pan.</p>",
+            ["Soup", "A beam, and a pan."],
+        ),
     ],
 )
 def test_menus_are_left_out_of_a_page_that_says_more(
