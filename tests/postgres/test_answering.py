@@ -78,6 +78,17 @@ def test_an_answer_quotes_its_sources_exactly() -> None:
     assert row.source_count == len(answered.context.passages) == row.readable
 
 
+@pytest.mark.django_db
+def test_refused_quotes_have_the_confidence_for_which_they_are_refused() -> None:
+    """A program would believe that of the search, of a question whose words are all found."""
+    make_document(make_collection(), CONNECTIONS)
+    strict = replace(PARAMETERS, refuse_below=0.98)
+    refused = answering.answer(AnswerRequest(QUESTION, viewer=None, parameters=strict))
+    given = answering.answer(AnswerRequest(QUESTION, viewer=None, parameters=PARAMETERS))
+    assert (refused.state, given.state) == (State.REFUSED, State.DONE)
+    assert refused.confidence == given.confidence != refused.retrieval_confidence
+
+
 @pytest.mark.django_db(transaction=True)
 def test_source_or_thread_deleted_during_writing_withholds_the_answer(
     monkeypatch: pytest.MonkeyPatch, reader: User
