@@ -9,6 +9,7 @@ from kbsite.settings.api import *
 from kbsite.settings.environment import *
 from kbsite.settings.ingestion import *
 from kbsite.settings.parts import *
+from kbsite.settings.schedule import *
 from kbsite.settings.search import *
 from kbsite.settings.servers import *
 from kbsite.settings.site import *
