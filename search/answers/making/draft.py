@@ -95,9 +95,7 @@ class AnswerDraft:
 
     @property
     def worth(self) -> float | None:
-        """The confidence of the current answer, also of quotes that are refused; 0 if a model's text
-        cites nothing.
-        """
+        """The confidence of the answer, also of refused quotes; 0 if a model's text cites nothing."""
         if self.now.confidence is not None and not self.now.model:
             return self.now.confidence
         if self.now.model and not self.now.cited:
