@@ -73,8 +73,6 @@ class ModelUnavailable(SearchError):
 class AnswerFailed(SearchError):
     """An answer could not be completed. The code is the reason, the message says what to do."""
 
-    code = "answer_failed"
-
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code

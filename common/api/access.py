@@ -190,6 +190,13 @@ def needed_scope(view: Any, method: str) -> str:
     return Scope.READ if is_reading else Scope.ADMINISTER
 
 
+def require(request: Request, view: Any, permission: str) -> None:
+    """Raise unless the user may do what needs another permission than the rest of the action."""
+    lacks_factor = request.auth is None and second_factor.lacks_factor(request)
+    if lacks_factor or not request.user.has_perm(permission):
+        view.permission_denied(request, second_factor.add_a_factor() if lacks_factor else None)
+
+
 class ActionPermission(BasePermission):
     """Permit users who have the permission that the action needs."""
 
@@ -197,13 +204,9 @@ class ActionPermission(BasePermission):
         if getattr(view, "action", OPEN) is None:
             # No action will run: the answer is 405, unless the view has a handler for the method.
             return not hasattr(view, str(request.method).lower())
-        permission = needed(view)
-        if not permission:
-            return permission == OPEN
-        if request.auth is None and second_factor.lacks_factor(request):
-            self.message = second_factor.add_a_factor()
-            return False
-        return bool(request.user.is_authenticated and request.user.has_perm(permission))
+        if permission := needed(view):
+            require(request, view, permission)
+        return permission is not None
 
 
 class Unavailable(APIException):

@@ -24,6 +24,8 @@ from rest_framework.utils.serializer_helpers import BindingDict
 Row = TypeVar("Row", bound="Any")
 
 ONCE = "Give it once."
+NO_LIST = "Send a list, also of one value: [...]."
+LISTS = (serializers.ListField, serializers.ManyRelatedField)
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str) -> None:
@@ -61,6 +63,9 @@ class Strict:
             if isinstance(data, QueryDict):
                 data = _values(data, writable)
             refuse_unknown(data, writable, self.noun)
+            lists = (name for name, each in writable.items() if isinstance(each, LISTS))
+            if bare := [name for name in lists if not isinstance(data.get(name, []), list | None)]:
+                raise ValidationError({name: [NO_LIST] for name in bare})
         return super().to_internal_value(data)  # type: ignore[misc]
 
     def _renamed(self, data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -62,6 +62,8 @@ class StrictView(APIView):
     """The serializer of the body of an extra action; None: it reads none."""
     guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", idempotency.HEADER)
     """Headers by which a client guards a change: one that is not obeyed is refused."""
+    implied_body: ClassVar[Any] = None
+    """The fields of the body, at an old address that reads none."""
     is_repeatable: ClassVar[bool] = True
     """Whether a POST may have an Idempotency-Key: not if it makes nothing, or a secret."""
 
@@ -92,6 +94,9 @@ class StrictView(APIView):
         self.parameters = read_query(request, form, **context)
         if method in ("GET", "HEAD", "DELETE") or not self._reads_body(method):
             _refuse_body(request)
+        elif self.implied_body:
+            _refuse_body(request)
+            request._full_data = self.implied_body  # type: ignore[attr-defined]
         if method not in SAFE_METHODS:
             self._obey_guards(request, method)
 

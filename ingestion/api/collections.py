@@ -18,17 +18,15 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, read_body
-from common.api.serializers import BooleanField
-from common.api.views import AnyNegotiation, reads
-from common.api.viewsets import ApiViewSet, EditableViewSet, ListParameters
+from common.api.views import AnyNegotiation
+from common.api.viewsets import ApiViewSet, EditableViewSet
 from ingestion import collections, services
+from ingestion.api.bin import BinListParameters, BinViewSet
 from ingestion.api.serializers import (
-    BinParameters,
     ChunkEditSerializer,
     ChunkSerializer,
     CollectionSerializer,
     WishSerializer,
-    is_for_bin,
     sees_groups,
 )
 from ingestion.exporting import writing
@@ -42,25 +40,13 @@ READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
 CHANGE = "ingestion.change_collection"
 
 
-class CollectionListParameters(ListParameters):
-    """Filters of the list of collections."""
-
-    deleted = BooleanField(
-        required=False,
-        help_text="Only collections in the bin; for users who may change collections.",
-    )
-
-    def filter_deleted(self, rows: QuerySet[Collection], value: bool) -> QuerySet[Collection]:
-        """The view chose the rows already."""
-        return rows
-
-
-class CollectionViewSet(EditableViewSet[Collection]):
+class CollectionViewSet(BinViewSet[Collection], EditableViewSet[Collection]):
     """The collections that the user may read."""
 
     serializer_class = CollectionSerializer
-    list_parameters = CollectionListParameters
+    list_parameters = BinListParameters
     open_to_read = True
+    change = CHANGE
     lookup_field = "slug"
     lookup_value_converter = "slug"
     queryset = Collection.objects.none()
@@ -68,9 +54,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
     def get_queryset(self) -> QuerySet[Collection]:
         readable = Q(documents__deleted_at=None) & open_to(self.request.user, "documents__")
         rows = Collection.objects.visible_to(self.request.user)
-        if is_for_bin(self):
-            if not self.request.user.has_perm(CHANGE):
-                raise PermissionDenied
+        if self.is_for_bin():
             rows = Collection.objects.exclude(deleted_at=None).open_to(self.request.user)
         rows = rows.annotate(
             document_count=Count("documents__pk", filter=readable),
@@ -87,21 +71,8 @@ class CollectionViewSet(EditableViewSet[Collection]):
             raise Http404
         return row
 
-    @reads(BinParameters)
-    def retrieve(self, *args: Any, **kwargs: Any) -> Response:
-        """Show a collection."""
-        return super().retrieve(*args, **kwargs)
-
-    @action(detail=True, methods=["post"])
-    @requires(CHANGE)
-    def restore(self, request: Request, slug: str) -> Response:
-        """Restore a deleted collection with its documents.
-
-        409 if another collection has its name or slug now.
-        """
-        services.restore_collection(self.get_object(), acting_user=actor(request))
-        self.action = "restored"
-        return self.respond(self.get_object())
+    def restore(self, row: Collection) -> None:
+        services.restore_collection(row, acting_user=actor(self.request))
 
     def _related(self) -> tuple[str, ...]:
         return ("groups",) if sees_groups(self.request) else ()
@@ -109,6 +80,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
     def save(self, form: Any) -> Iterable[str]:
         fields = dict(form.validated_data)
         groups = fields.pop("groups", None)
+        fields.pop("deleted", None)  # false, of a new one
         collections.save(form.row, fields, groups, acting_user=actor(self.request))
         unread = form.instance is not None and READING_FIELDS & fields.keys()
         if unread and form.row.documents.visible_to(self.request.user).exists():
@@ -126,9 +98,9 @@ class CollectionViewSet(EditableViewSet[Collection]):
     def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Delete a collection.
 
-        Puts it in the bin with all its documents; `restore/` takes it out again until the grace
-        period (DELETION_GRACE_DAYS) is over. Where it holds documents, deleting them must be
-        permitted, too.
+        Puts it in the bin with all its documents; PATCH takes it out again until the grace period
+        (DELETION_GRACE_DAYS) is over. Where it holds documents, deleting them must be permitted,
+        too.
         """
         return super().destroy(request, *args, **kwargs)
 
@@ -169,42 +141,32 @@ class PassageViewSet(mixins.RetrieveModelMixin, _OfDocument):
     lookup_field = "ordinal"
     lookup_url_kwarg = "chunk"
     lookup_value_converter = "int"
+    error_statuses = (503,)
     queryset = Chunk.objects.none()
 
     def get_queryset(self) -> QuerySet[Chunk]:
         return self.passages()
 
-    @action(detail=True, methods=["put"], body=WishSerializer, error_statuses=(503,))
-    def edit(self, request: Request, public_id: str, chunk: int) -> Response:
+    @extend_schema(request=WishSerializer)
+    def update(self, request: Request, public_id: str, chunk: int) -> Response:
         """Edit a passage by hand.
 
-        Replaces an existing edit. Search finds the new text immediately; later versions of the
-        document keep the edit while a passage matches it. 409 if the passage has been replaced
-        since; 503 if the embedding model is unavailable: nothing was changed.
+        Replaces an existing edit; without any field the passage is as parsed. Search finds the new
+        text immediately; later versions of the document keep the edit while a passage matches it.
+        409 if the passage has been replaced since; 503 if the embedding model is unavailable:
+        nothing was changed.
         """
         data = read_body(request, WishSerializer).validated_data
-        wish = services.Wish(
-            data.get("text", ""),
-            data.get("disabled", False),
-            tuple(data.get("questions", ())),
-            data.get("note", ""),
-        )
-        self._edit(wish)
-        return self.respond(self.passages().get(ordinal=chunk))
+        self._edit(services.Wish(**{**data, "questions": tuple(data.get("questions", ()))}))
+        return self.respond(self.get_object())
 
-    @extend_schema(responses={204: None})
-    @edit.mapping.delete
     def undo(self, request: Request, public_id: str, chunk: int) -> Response:
-        """Undo a passage's hand edit.
-
-        Restores its parsed text.
-        """
+        """Undo a passage's hand edit, as 0.2 did."""
         self._edit(services.Wish())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _edit(self, wish: services.Wish) -> None:
-        passage = self.get_object()
-        services.edit_chunk(passage, wish, acting_user=actor(self.request))
+        services.edit_chunk(self.get_object(), wish, acting_user=actor(self.request))
 
 
 class EditViewSet(mixins.RetrieveModelMixin, _OfDocument):

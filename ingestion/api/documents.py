@@ -13,21 +13,22 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import PermissionDenied
+from rest_framework.exceptions import ValidationError
 from rest_framework.generics import get_object_or_404
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.access import OPEN, requires
+from common.api.access import OPEN, require, requires
 from common.api.errors import Conflict
 from common.api.requests import actor, location, read_body
-from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser
+from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser, Parameters
 from common.api.views import AnyNegotiation, reads
-from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
+from common.api.viewsets import ApiViewSet, repeatable
 from ingestion import services
+from ingestion.api.bin import BinListParameters, BinViewSet
 from ingestion.api.serializers import (
-    BinParameters,
+    NUMBER,
     CollectionField,
     DocumentChangeSerializer,
     DocumentDetailSerializer,
@@ -36,7 +37,6 @@ from ingestion.api.serializers import (
     FileUploadSerializer,
     ReceiptSerializer,
     VersionSerializer,
-    is_for_bin,
     named_readers,
 )
 from ingestion.currency_dates import values_of
@@ -59,7 +59,7 @@ class UploadParser(MultiPartParser):
     most_bytes = "MAX_UPLOAD_BYTES"
 
 
-class DocumentListParameters(ListParameters):
+class DocumentListParameters(BinListParameters):
     """Filters of the list of documents."""
 
     old_names = MappingProxyType({"q": "query"})
@@ -83,9 +83,6 @@ class DocumentListParameters(ListParameters):
         "Names of the newest files; may be repeated.",
         source="latest__file_name__in",
     )
-    deleted = BooleanField(
-        required=False, help_text="Only documents in the bin; for users who may change documents."
-    )
     query = serializers.CharField(
         required=False,
         max_length=200,
@@ -106,46 +103,37 @@ class DocumentListParameters(ListParameters):
         """The documents with these words in their title or their newest file's name."""
         return rows.named(value)
 
-    def filter_deleted(self, rows: DocumentQuerySet, value: bool) -> DocumentQuerySet:
-        """The view chose the rows already: what is in the bin needs a permission."""
-        return rows
-
     def filter_incomplete(self, rows: DocumentQuerySet, value: bool) -> DocumentQuerySet:
         """Filter by completeness; documents whose completeness is unknown match neither value."""
         return rows.incomplete() if value else rows.filter(current__completeness__missing=0)
 
 
-class DocumentViewSet(ReadViewSet[Document]):
+class OriginalParameters(Parameters):
+    """The version."""
+
+    version = serializers.IntegerField(**NUMBER, help_text="For users who may change documents.")
+
+
+class DocumentViewSet(BinViewSet[Document]):
     """The documents that the user may read; uploads and their states."""
 
     serializer_class = DocumentSerializer
     list_parameters = DocumentListParameters
     parser_classes = [UploadParser]
     open_to_read = True
+    change = CHANGE
+    only_failed = False  # `retry/` of 0.2 processed nothing else again
     lookup_field = "public_id"
     lookup_value_converter = "uuid"
     queryset = Document.objects.none()
     error_statuses = (403,)  # one of them is the permission to see the bin
 
     def get_queryset(self) -> QuerySet[Document]:
-        documents = as_listed(self._in_question())
+        rows, user = Document.objects, self.request.user
+        documents = as_listed(rows.in_bin_of(user) if self.is_for_bin() else rows.visible_to(user))
         if self.action == "retrieve":
             return documents.prefetch_related(Prefetch("versions", versions()))
         return documents
-
-    def _in_question(self) -> DocumentQuerySet:
-        """The documents that the action applies to; for some actions, those in the bin."""
-        user = self.request.user
-        if is_for_bin(self):
-            if not user.has_perm(CHANGE):
-                raise PermissionDenied
-            return Document.objects.in_bin_of(user)
-        return Document.objects.visible_to(user)
-
-    @reads(BinParameters)
-    def retrieve(self, *args: Any, **kwargs: Any) -> Response:
-        """Show a document."""
-        return super().retrieve(*args, **kwargs)
 
     def get_parsers(self) -> Any:
         """JSON for changes, forms for uploads: no action is known yet when a body is read."""
@@ -183,17 +171,26 @@ class DocumentViewSet(ReadViewSet[Document]):
             declare(receipt.document, acting_user=actor(request), **stated)
         return received(self, receipt)
 
-    @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
+    @extend_schema(
+        request=DocumentChangeSerializer,
+        responses={200: DocumentSerializer, 202: DocumentSerializer},
+    )
     @transaction.atomic  # what is refused in part changes nothing
-    def partial_update(self, request: Request, public_id: str) -> Response:
+    def partial_update(self, request: Request, public_id: str) -> Any:
         """Change a document.
 
         A new title or language reprocesses the file; metadata takes effect immediately and is
         replaced as a whole. A new collection moves the document with its parts: 409 if it is a part
         itself, is being processed, comes from a watched folder or a synced source, or is in that
         collection already as another document. With `readers` only these may read it from now on,
-        with its parts: 409 if you are not among them.
+        with its parts: 409 if you are not among them. With `state` its file is processed again, as
+        its next version, or as the version that failed; with `version` the file of that one, which
+        must still be stored: 202, and search uses the present version until then. `deleted: false`
+        takes it out of the bin, searchable as before: 409 if the collection has the file or source
+        by now.
         """
+        if "deleted" in request.data:
+            return super().partial_update(request)
         document = self.get_object()
         body = read_body(request, DocumentChangeSerializer, context={"request": request})
         data = dict(body.validated_data)
@@ -208,9 +205,10 @@ class DocumentViewSet(ReadViewSet[Document]):
         stated = {name: data.pop(name) for name in (*FIELDS, "supersedes") if name in data}
         if stated:
             declare(document, acting_user=user, **stated)
+        code = status.HTTP_202_ACCEPTED if self._queued(document, data) else status.HTTP_200_OK
         if data:
             services.describe(document, acting_user=user, **data)
-        return self.respond(self.get_object())
+        return self.respond(self.get_object(), code)
 
     def _arranged(self, arranged: Arranged) -> Document:
         """The document as it is now. Raises Conflict."""
@@ -218,19 +216,20 @@ class DocumentViewSet(ReadViewSet[Document]):
             raise Conflict(arranged.refused[0])
         return self.get_object()
 
-    @extend_schema(responses={202: DocumentSerializer})
-    @action(detail=True, methods=["post"])
-    @requires(CHANGE)
-    def reprocess(self, request: Request, public_id: str) -> Response:
-        """Process a document again.
-
-        Parses, chunks and embeds its file again, as its next version, or the version that failed.
-        """
-        documents, user = [self.get_object()], actor(request)
-        queued = services.retry(documents, acting_user=user)
-        if not queued and not services.reprocess(documents, acting_user=user):
-            raise Conflict("The document is still being processed. Wait until it is done.")
-        return self.respond(self.get_object(), status.HTTP_202_ACCEPTED)
+    def _queued(self, document: Document, data: dict[str, Any]) -> bool:
+        """Whether `state` or `version`, taken out of `data`, queued it. Raises Conflict."""
+        state, number, user = data.pop("state", ""), data.pop("version", 0), actor(self.request)
+        if number:
+            version = versions().filter(document=document, number=number).first()
+            if version is None:
+                raise ValidationError({"version": [f"It has no version {number}."]})
+            services.make_current(version, acting_user=user)
+        elif state and not services.retry([document], acting_user=user):
+            if self.only_failed:
+                raise Conflict("The document has not failed: there is nothing to retry.")
+            if not services.reprocess([document], acting_user=user):
+                raise Conflict("The document is still being processed. Wait until it is done.")
+        return bool(state or number)
 
     def destroy(self, request: Request, public_id: str) -> Response:
         """Delete a document.
@@ -241,28 +240,24 @@ class DocumentViewSet(ReadViewSet[Document]):
         services.delete([self.get_object()], acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @action(detail=True, methods=["post"])
-    @requires(CHANGE)
-    def restore(self, request: Request, public_id: str) -> Response:
-        """Restore a deleted document.
-
-        Restores it from the bin, searchable as before. 409 if the collection now contains the same
-        file, or a document from the same source.
-        """
-        services.restore([self.get_object()], acting_user=actor(request))
-        self.action = "restored"
-        return self.respond(self.get_object())
+    def restore(self, row: Document) -> None:
+        services.restore([row], acting_user=actor(self.request))
 
     @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
     @action(detail=True, content_negotiation_class=AnyNegotiation)
     @requires(OPEN)
-    def original(self, request: Request, public_id: str) -> HttpResponseBase:
+    @reads(OriginalParameters)
+    def original(self, request: Request, public_id: str, number: int = 0) -> HttpResponseBase:
         """Download a document's file.
 
-        That of the version that is searched, or else of the newest. Obeys the header `Range`.
+        That of the version that is searched, or else of the newest. Obeys the header `Range`. 404
+        for a version whose file is no longer stored (VERSIONS_KEPT).
         """
         document = self.get_object()
         version = document.current or document.latest
+        if number := self.parameters.validated_data.get("version", number):
+            require(request, self, CHANGE)
+            version = versions().filter(document=document, number=number).first()
         if version is None:
             raise Http404
         return download(version, request.user, request.headers)
@@ -275,12 +270,11 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
     parser_classes = [UploadParser]
     permission = CHANGE
     lookup_field = "number"
-    lookup_value_converter = "int"
     queryset = DocumentVersion.objects.none()
 
     def document(self) -> Document:
         readable = Document.objects.visible_to(self.request.user)
-        return get_object_or_404(readable.only("pk"), public_id=self.kwargs["public_id"])
+        return get_object_or_404(readable, public_id=self.kwargs["public_id"])
 
     def get_queryset(self) -> QuerySet[DocumentVersion]:
         return versions().filter(document=self.document())
@@ -301,8 +295,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         may read the document from now on, with its parts: 409 if you are not among them, or it is
         a part itself.
         """
-        readable = Document.objects.visible_to(request.user)
-        document = get_object_or_404(readable, public_id=public_id)
+        document = self.document()
         data = read_body(request, FileUploadSerializer).validated_data
         receipt = services.replace(
             document,
@@ -314,24 +307,8 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         )
         return received(self, receipt)
 
-    @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
-    @action(detail=True, content_negotiation_class=AnyNegotiation)
-    def original(self, request: Request, public_id: str, number: int) -> HttpResponseBase:
-        """Download a version's file.
-
-        404 where it is no longer stored (VERSIONS_KEPT).
-        """
-        return download(self.get_object(), request.user, request.headers)
-
-    @extend_schema(responses={202: OpenApiResponse(VersionSerializer, "The new version, queued.")})
-    @action(detail=True, methods=["post"], url_path="make-current")
     def make_current(self, request: Request, public_id: str, number: int) -> Response:
-        """Make a version current again.
-
-        Its file becomes the next version, processed like an upload; search uses the present one
-        until then. 409 if it is the current one, its file is no longer stored, or another
-        document of the collection contains the same file.
-        """
+        """Make a version current again, as 0.2 did."""
         fresh = services.make_current(self.get_object(), acting_user=actor(request))
         headers = location(request, "document-detail", public_id)
         return self.respond(fresh, status.HTTP_202_ACCEPTED, headers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
@@ -12,10 +11,9 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.accounts.models import User
 from common.api.errors import Conflict
 from common.api.requests import actor, read_body
-from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Strict
+from common.api.serializers import ChoiceField, FileField, ObjectJSONParser, Parameters, Strict
 from common.api.views import reads
 from common.api.viewsets import ListParameters, ReadViewSet, repeatable
 from ingestion.api.serializers import (
@@ -32,6 +30,7 @@ from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 from ingestion.models.documents import open_to
 
 Kind = Import.Kind
+STOPPED = Import.State.CANCELLED.value
 
 
 class ImportCountsSerializer(serializers.Serializer[Any]):
@@ -78,15 +77,18 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
 
     def get_counts(self, of: Import) -> ImportCountsSerializer:
         counts = self._counts(of)
-        by_state: dict[str, int] = {
-            state: counts.by_state.get(state, 0) for state in ImportItem.State.values
-        }
+        by_state = {state: counts.by_state.get(state, 0) for state in ImportItem.State.values}
         others = {"processing": counts.processing, "incomplete": counts.incomplete}
         return {**by_state, **others}  # type: ignore[return-value]
 
     def _counts(self, of: Import) -> Counts:
-        counts: dict[int, Counts] = self.context["counts"]
-        return counts[of.pk]
+        """Those of all imports shown are read in one query."""
+        context: Any = self.context
+        if "counts" not in context:
+            rows = self.root.instance
+            context["counts"] = counts_of(rows if isinstance(rows, list) else [of])
+        counts: Counts = context["counts"][of.pk]
+        return counts
 
 
 class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
@@ -168,7 +170,10 @@ class WatchedFolderSerializer(serializers.ModelSerializer[WatchedFolder]):
         read_only_fields = fields
 
 
-ACCEPTED = {202: ImportSerializer}
+class ImportStateSerializer(Parameters):
+    """The state that an import is to have."""
+
+    state = ChoiceField([STOPPED, Import.State.QUEUED.value])
 
 
 class ImportParser(MultiPartParser):
@@ -197,13 +202,6 @@ class ImportViewSet(ReadViewSet[Import]):
     queryset = Import.objects.select_related("collection", "audience").prefetch_related(
         "audience__groups", "audience__people"
     )
-
-    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
-        """With the counts of all imports shown, in one query."""
-        if args and self.serializer_class is ImportSerializer:
-            rows = args[0] if kwargs.get("many") else [args[0]]
-            kwargs["context"] = {**self.get_serializer_context(), "counts": counts_of(rows)}
-        return super().get_serializer(*args, **kwargs)
 
     @extend_schema(responses=ImportItemSerializer(many=True))
     @action(detail=True, serializer_class=ImportItemSerializer)
@@ -245,33 +243,21 @@ class ImportViewSet(ReadViewSet[Import]):
         )
         return self._accepted(of)
 
-    @extend_schema(responses=ACCEPTED)
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, number: int) -> Response:
-        """Stop an import.
+    @extend_schema(request=ImportStateSerializer, responses={202: ImportSerializer})
+    def partial_update(self, request: Request, number: int) -> Response:
+        """Stop or resume an import.
 
-        Ingested documents stay; it can be resumed.
+        `cancelled` stops it: ingested documents stay. `queued` resumes one that a person or an
+        error stopped, and tries items that failed again.
         """
-        return self._change(importing.stop, "The import is over already.")
-
-    @extend_schema(responses=ACCEPTED)
-    @action(detail=True, methods=["post"])
-    def resume(self, request: Request, number: int) -> Response:
-        """Resume an import.
-
-        One that a person or an error stopped goes on; items that failed are tried again.
-        """
-
-        def resume(of: Import, *, acting_user: User) -> bool:
-            resumed = importing.resume(of, acting_user=acting_user)
-            return bool(importing.retry(of, acting_user=acting_user)) or resumed
-
-        return self._change(resume, "The import was not stopped, and none of its items failed.")
-
-    def _change(self, service: Callable[..., object], refusal: str) -> Response:
-        of = self.get_object()
-        if not service(of, acting_user=actor(self.request)):
-            raise Conflict(refusal)
+        of, user = self.get_object(), actor(request)
+        if read_body(request, ImportStateSerializer).validated_data["state"] == STOPPED:
+            if not importing.stop(of, acting_user=user):
+                raise Conflict("The import is over already.")
+            return self._accepted(of)
+        resumed = importing.resume(of, acting_user=user)
+        if not importing.retry(of, acting_user=user) and not resumed:
+            raise Conflict("The import was not stopped, and none of its items failed.")
         return self._accepted(of)
 
     def _accepted(self, of: Import) -> Response:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NoReturn
 
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.urls import reverse
 from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -17,11 +16,12 @@ from rest_framework.request import Request
 from common.accounts.models import User
 from common.api.serializers import (
     BooleanField,
+    ChoiceField,
     CleanSerializer,
     FileField,
-    Parameters,
     Strict,
 )
+from ingestion.api.bin import RESTORES, RestoreField
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
 from ingestion.document_dates import DateKind
@@ -60,6 +60,8 @@ class MetadataField(serializers.JSONField):
             self.fail("invalid")
 
 
+# Of a version: Postgres' integer.
+NUMBER: dict[str, Any] = {"min_value": 1, "max_value": 2**31 - 1, "required": False}
 OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
 
 
@@ -133,20 +135,6 @@ class DocumentIdField(serializers.SlugRelatedField[Document]):
         return Document.objects.visible_to(self.context["request"].user)
 
 
-class BinParameters(Parameters):
-    """Whether the row is in the bin."""
-
-    deleted = BooleanField(
-        required=False, help_text="True: the row in the bin; for users who may change such rows."
-    )
-
-
-def is_for_bin(view: Any) -> bool:
-    """Whether the view's action is about rows in the bin."""
-    data = view.parameters.validated_data if hasattr(view, "parameters") else {}
-    return view.action == "restore" or bool(data.get("deleted"))
-
-
 class ReadersSerializer(Strict, serializers.Serializer[Any]):
     """Who alone may read a document, besides superusers, by their names: one name at least."""
 
@@ -185,6 +173,14 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
     code = serializers.CharField()
     message = serializers.CharField()
+
+
+@extend_schema_field(ProblemSerializer(allow_null=True))
+class ProblemField(serializers.JSONField):
+    """A version's error; null while nothing went wrong."""
+
+    def to_representation(self, value: Any) -> Any:
+        return {"code": value.error_code, "message": value.error} if value.error else None
 
 
 _NUMBERS = (
@@ -258,7 +254,7 @@ class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
     restored_from = serializers.IntegerField(
         source="restored_from.number", default=None, read_only=True, allow_null=True
     )
-    error = serializers.SerializerMethodField()
+    error = ProblemField(source="*", read_only=True)
     warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
     completeness = CompletenessField(read_only=True)
 
@@ -270,10 +266,6 @@ class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
             "restored_from",
         )  # fmt: skip
         read_only_fields = fields
-
-    @extend_schema_field(ProblemSerializer(allow_null=True))
-    def get_error(self, version: DocumentVersion) -> dict[str, str] | None:
-        return problem(version)
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
@@ -293,7 +285,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     )
     state = serializers.ChoiceField(State.choices, source="latest.state", read_only=True)
     progress = serializers.FloatField(source="latest.progress", read_only=True)
-    error = serializers.SerializerMethodField()
+    error = ProblemField(source="latest", read_only=True)
     searchable = serializers.SerializerMethodField()
     parent = serializers.UUIDField(  # type: ignore[assignment]
         source="parent.public_id",
@@ -315,9 +307,13 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     owner = serializers.SerializerMethodField(
         help_text="The user name of who answers for it; null unless you may change documents."
     )
-    parts = serializers.SerializerMethodField()
-    url = serializers.SerializerMethodField()
-    original = serializers.SerializerMethodField()
+    parts = serializers.IntegerField(
+        source="part_count", read_only=True, help_text="How many; list them with `?parent=`."
+    )
+    url = serializers.HyperlinkedIdentityField("search:document", lookup_field="public_id")
+    original = serializers.HyperlinkedIdentityField(
+        "api:document-original", lookup_field="public_id"
+    )
 
     class Meta:
         model = Document
@@ -328,10 +324,6 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
             "readers", "currency", "valid_from", "valid_until", "review_by", "reviewed", "owner",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
-
-    @extend_schema_field(ProblemSerializer(allow_null=True))
-    def get_error(self, document: Document) -> dict[str, str] | None:
-        return problem(document.latest) if document.latest else None
 
     @extend_schema_field(ReadersSerializer(allow_null=True))
     def get_readers(self, document: Document) -> dict[str, list[str]] | None:
@@ -345,28 +337,6 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_searchable(self, document: Document) -> bool:
         return document.current_id is not None
-
-    @extend_schema_field(OpenApiTypes.INT)
-    def get_parts(self, document: Document) -> int:
-        """The number of the document's parts; list them with `?parent=`."""
-        count = getattr(document, "part_count", None)
-        if count is None:
-            count = document.parts.filter(deleted_at=None).count()
-        return int(count)
-
-    @extend_schema_field(OpenApiTypes.URI)
-    def get_url(self, document: Document) -> str:
-        return self._absolute("search:document", document)
-
-    @extend_schema_field(OpenApiTypes.URI)
-    def get_original(self, document: Document) -> str:
-        return self._absolute("api:document-original", document)
-
-    def _absolute(self, name: str, document: Document) -> str:
-        address: str = self.context["request"].build_absolute_uri(
-            reverse(name, args=(document.public_id,))
-        )
-        return address
 
 
 class DocumentDetailSerializer(DocumentSerializer):
@@ -420,6 +390,17 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     readers = ReadersSerializer(required=False, help_text=READERS_HELP)
 
 
+class NameFields(serializers.Serializer[Any]):
+    """What a document is called, and its language."""
+
+    title = serializers.CharField(
+        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
+    )
+
+
 class CurrencyFields(serializers.Serializer[Any]):
     """What is stated of a document's currency; omitted fields are unchanged."""
 
@@ -457,26 +438,19 @@ class CurrencyFields(serializers.Serializer[Any]):
         return list(documents.values())
 
 
-class DocumentUploadSerializer(CurrencyFields, FileUploadSerializer):
+class DocumentUploadSerializer(CurrencyFields, NameFields, FileUploadSerializer):
     """A file for a collection that the user may read."""
 
     collection = CollectionField(help_text="The collection's slug.")
-    title = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
-    )
-    language = LanguageField(
-        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
-    )
 
 
-class DocumentChangeSerializer(Strict, CurrencyFields):
+class DocumentChangeSerializer(Strict, CurrencyFields, NameFields):
     """The changes to a document; omitted fields are unchanged."""
 
-    title = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
-    )
-    language = LanguageField(
-        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
+    deleted = RestoreField(required=False, help_text=RESTORES)
+    state = ChoiceField([State.QUEUED.value], required=False, help_text="Processes it again.")
+    version = serializers.IntegerField(
+        **NUMBER, help_text="Of one that is kept: its file becomes the next version."
     )
     metadata = MetadataField(required=False, help_text="Replaces all of its metadata.")
     collection = CollectionField(
@@ -485,13 +459,6 @@ class DocumentChangeSerializer(Strict, CurrencyFields):
     readers = ReadersSerializer(
         required=False, allow_null=True, help_text="Null: all readers of its collection again."
     )
-
-
-def problem(version: DocumentVersion) -> dict[str, str] | None:
-    """The version's error for programs and people; none while nothing went wrong."""
-    if not version.error:
-        return None
-    return {"code": version.error_code, "message": version.error}
 
 
 def sees_groups(request: Request) -> bool:
@@ -521,13 +488,14 @@ class CollectionSerializer(CleanSerializer[Collection]):
     language = LanguageField(required=False, allow_blank=True, max_length=35)
     documents = serializers.IntegerField(source="document_count", read_only=True)
     searchable = serializers.IntegerField(source="searchable_count", read_only=True)
+    deleted = RestoreField(required=False, write_only=True, help_text=RESTORES)
 
     class Meta:
         model = Collection
         fields = (
             "slug", "name", "icon", "description", "visibility", "groups", "language",
             "chunk_tokens", "overlap_tokens", "metadata_keys",
-            "documents", "searchable", "created", "deleted_at", "warnings",
+            "documents", "searchable", "created", "deleted", "deleted_at", "warnings",
         )  # fmt: skip
         read_only_fields = ("created", "deleted_at")
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer

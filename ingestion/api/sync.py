@@ -17,16 +17,14 @@ from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.requests import actor, location, read_body
-from common.api.serializers import FileField, ObjectJSONParser, Parameters, Strict
+from common.api.serializers import ObjectJSONParser, Parameters, Strict
 from common.api.views import reads
 from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.api.serializers import (
-    READERS_HELP,
     CollectionField,
-    LanguageField,
-    MetadataField,
-    ReadersSerializer,
+    FileUploadSerializer,
+    NameFields,
     named_readers,
 )
 from ingestion.events import log
@@ -117,7 +115,7 @@ class IdParameters(Parameters):
     )
 
 
-class SyncDocumentSerializer(Strict, serializers.Serializer[Any]):
+class SyncDocumentSerializer(NameFields, FileUploadSerializer):
     """A document of a source in its present state."""
 
     etag = serializers.CharField(
@@ -125,15 +123,6 @@ class SyncDocumentSerializer(Strict, serializers.Serializer[Any]):
         trim_whitespace=False,
         help_text="What changes with the document: a hash, a revision, a time.",
     )
-    file = FileField(allow_empty_file=True)
-    title = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
-    )
-    language = LanguageField(
-        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
-    )
-    metadata = MetadataField(required=False, help_text="Omitted: unchanged.")
-    readers = ReadersSerializer(required=False, help_text=READERS_HELP)
 
 
 def own_sources(user: Any) -> QuerySet[SyncSource]:

@@ -113,7 +113,7 @@ async def events(request: AnswerRequest) -> AsyncIterator[Event]:
             await _record_end(work, State.STOPPED)
         raise
     except Exception as error:
-        code = error.code if isinstance(error, SearchError) else "internal_error"
+        code = error.code if isinstance(error, SearchError) else "internal"
         if has_sent or await work.is_stored():
             await _record_end(work, State.FAILED, code)
         if not has_sent:

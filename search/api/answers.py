@@ -237,12 +237,12 @@ class ThreadViewSet(ReadViewSet[Thread]):
 
     def create(self, request: Request) -> Response:
         """Start a thread. Name it in the questions that belong to it."""
-        form = read_body(request, ThreadSerializer)
-        if form.validated_data.get("shared"):
+        data = read_body(request, ThreadSerializer).validated_data
+        if data.get("shared"):
             require_scope(request, Scope.ADMINISTER)
-        thread = threads.start(actor(request), form.validated_data["title"])
-        if form.validated_data.get("shared"):
-            threads.share(thread, True, acting_user=request.user)
+        thread = threads.start(actor(request), data["title"])
+        if data.get("shared"):
+            threads.share(thread, acting_user=request.user)
         return self.respond(thread, status.HTTP_201_CREATED)
 
     def partial_update(self, request: Request, thread_id: str) -> Response:
@@ -274,7 +274,7 @@ class ThreadViewSet(ReadViewSet[Thread]):
     @action(detail=True, methods=["get"], content_negotiation_class=AnyNegotiation)
     def export(self, request: Request, thread_id: str) -> HttpResponse:
         """Export a thread as Markdown, with links to the sources."""
-        thread = get_object_or_404(self.get_queryset(), public_id=thread_id)
+        thread = self.get_object()
         text = threads.export(thread, request.user, base=request.build_absolute_uri("/"))
         name = f"thread-{thread.public_id}.md"
         return HttpResponse(

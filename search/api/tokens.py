@@ -12,15 +12,13 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from knox.models import AuthToken
 from rest_framework import mixins, serializers, status
-from rest_framework.decorators import action
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, ValidationError
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
 from common.accounts import second_factor, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
@@ -30,6 +28,8 @@ from common.api.serializers import ChoiceField, Strict
 from common.api.views import StrictView
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
+
+OWN = "self"  # in place of a token's key, which has no such letters
 
 
 class CredentialsSerializer(Strict, serializers.Serializer[Any]):
@@ -99,12 +99,18 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     lookup_value_converter = "slug"
     queryset = AuthToken.objects.none()
 
+    @property
+    def needs_scope(self) -> str | None:
+        """Any token may revoke itself."""
+        return ANY_SCOPE if self.kwargs.get("key") == OWN else None
+
     def get_permissions(self) -> list[Any]:
         return [AllowAny() if self.action in {"create", None} else IsAuthenticated()]
 
     def get_authenticators(self) -> list[Any]:
         # Only the password counts: a session would require a CSRF token, an old token cause a 401.
-        makes_a_token = self.request is not None and self.request.method == "POST"
+        method = str(self.request.method).lower() if self.request is not None else ""
+        makes_a_token = self.action_map.get(method) == "create"
         return [] if makes_a_token else super().get_authenticators()
 
     def get_authenticate_header(self, request: Request) -> str:
@@ -149,38 +155,21 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return Response(NewTokenSerializer(made).data, status.HTTP_201_CREATED, headers=headers)
 
     def destroy(self, request: Request, key: str) -> Response:
-        """Revoke one of your tokens."""
-        if not tokens.revoke(actor(request), key):
-            raise Http404
-        return Response(status=status.HTTP_204_NO_CONTENT)
+        """Revoke one of your tokens.
 
-
-class LogoutViewSet(StrictView, ViewSet):
-    """Revoke one token, or all."""
-
-    permission_classes = (IsAuthenticated,)
-    rank = Rank.SEARCH
-    is_repeatable = False
-
-    @extend_schema(responses={204: OpenApiResponse(description="The token no longer works.")})
-    @action(detail=False, methods=["post"])
-    def logout(self, request: Request) -> Response:
-        """Revoke the token of this request."""
-        if request.auth is None:
+        By how it begins. `self` is that of the request, which needs no scope; `all` are all.
+        """
+        user, answer = actor(request), Response(status=status.HTTP_204_NO_CONTENT)
+        if key not in (OWN, "all"):
+            if not tokens.revoke(user, key):
+                raise Http404
+            return answer
+        if key == OWN and request.auth is None:
             raise ValidationError("This request came with a session, not with a token.")
-        request.auth.delete()
-        return _logged_out(request)
-
-    logout.needs_scope = ANY_SCOPE  # type: ignore[attr-defined]
-
-    @extend_schema(
-        responses={204: OpenApiResponse(description="None of your tokens works any longer.")}
-    )
-    @action(detail=False, methods=["post"], url_path="logoutall")
-    def logout_all(self, request: Request) -> Response:
-        """Revoke all your tokens."""
-        AuthToken.objects.filter(user=request.user.pk).delete()
-        return _logged_out(request)
+        ended = request.auth if key == OWN else AuthToken.objects.filter(user=user.pk)
+        ended.delete()
+        user_logged_out.send(sender=type(user), request=request._request, user=user)
+        return answer
 
 
 class QuotaSerializer(serializers.Serializer[Any]):
@@ -219,11 +208,6 @@ class MeView(StrictView):
             "quotas": tokens.used_today(user) if user.is_authenticated else (),
         }
         return Response(MeSerializer(data).data)
-
-
-def _logged_out(request: Request) -> Response:
-    user_logged_out.send(sender=type(request.user), request=request._request, user=request.user)
-    return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def _collections(slugs: Iterable[str], user: User) -> list[int]:

@@ -18,7 +18,7 @@ from search.api.old_addresses import old_addresses
 from search.api.openai.chat import ChatCompletionsView
 from search.api.openai.models import ModelsView, ModelView
 from search.api.openai.protocol import UnknownAddressView
-from search.api.tokens import LogoutViewSet, MeView, TokenViewSet
+from search.api.tokens import MeView, TokenViewSet
 from search.api.views import (
     DocumentationView,
     InteractionView,
@@ -73,7 +73,6 @@ router.register(f"{DOCUMENT}/sections", SectionViewSet, "document-section")
 router.register("answers", AnswerViewSet, "answer")
 router.register("threads", ThreadViewSet, "thread")
 router.register("auth/token", TokenViewSet, "token")
-router.register("auth", LogoutViewSet, "auth")
 
 library = SimpleRouter(use_regex_path=False)
 library.register("collections", CollectionViewSet, "collection")

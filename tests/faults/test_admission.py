@@ -389,7 +389,7 @@ LARGE = {
     UPLOAD: "MAX_UPLOAD_BYTES",
     f"{UPLOAD}00000000-0000-0000-0000-000000000000/versions/": "MAX_UPLOAD_BYTES",
     "/api/v1/imports/": "IMPORT_MAX_BYTES",
-    "/api/v1/judgements/import/": "MAX_UPLOAD_BYTES",
+    "/api/v1/judgements/file/": "MAX_UPLOAD_BYTES",
 }
 
 

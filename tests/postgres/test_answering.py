@@ -192,10 +192,10 @@ def test_an_error_after_the_first_event_ends_the_stream_in_words(
     use(monkeypatch, TRUE, RuntimeError("secret detail"))
     *_, last = told(asked())
     assert isinstance(last, Failed)
-    assert last.code == "internal_error"
+    assert last.code == "internal"
     assert "secret" not in last.message
     row = Answer.objects.get()
-    assert (row.state, row.error) == ("failed", "internal_error")
+    assert (row.state, row.error) == ("failed", "internal")
     assert "secret detail" in caplog.text
 
 

@@ -93,6 +93,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
     document = str(made["ferry"].public_id)
     thread = post("threads", title="Ferries")["id"]
     answer = post("answers", q="how often does the ferry cross the river", thread=thread)
+    pin = post("curation/pin", query="boats", document=document, position=1)["id"]
     values: dict[str, list[Any]] = {
         "answers": [answer["id"]],
         "threads": [thread],
@@ -116,7 +117,9 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "judgements": [Judgement.objects.filter(judge=user).latest("pk").pk],
         "imports": [run.pk],
         "curation": ["pin", "hide"],
-        "{kind}": [post("curation/pin", query="boats", document=document, position=1)["id"]],
+        "{kind}": [pin],
+        "pins": [pin],
+        "hides": [post("curation/hide", query="holidays", document=document)["id"]],
         "profiles": ["default@5", f"{draft.name}@{draft.version}", "default"],
         "publications": [_refused(post, api, draft)],
         "runs": [post("runs", profile="keyword-only")["id"], 1],
@@ -131,6 +134,6 @@ def rows_of_every_kind() -> Iterator[Rows]:
 
 
 def _refused(post: Any, api: APIClient, draft: SearchProfile) -> int:
-    api.post(f"{V1}/profiles/{draft.name}@{draft.version}/publish/", {}, format="json")
+    api.post(f"{V1}/publications/", {"profile": f"{draft.name}@{draft.version}"}, format="json")
     listed = api.get(f"{V1}/publications/").json()["results"]
     return int(listed[0]["id"])

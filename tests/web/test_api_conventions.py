@@ -69,7 +69,7 @@ class TestETags:
         # The response to a change has the next tag.
         assert first.headers["ETag"] == root.get(address).headers["ETag"] != tag
         compressed = {"If-Match": f"W/{first.headers['ETag']}"}
-        assert root.post(f"{address}reprocess/", headers=compressed).status_code == 202
+        assert root.patch(address, {"state": "queued"}, headers=compressed).status_code == 202
         for stale in (guard, {"If-Match": ""}, {"If-Match": "nonsense"}):
             assert root.delete(address, headers=stale).status_code == 412
         assert root.delete(address, headers={"If-Match": "*"}).status_code == 204
@@ -86,7 +86,7 @@ class TestETags:
         address = f"{V1}/documents/{make_document(shelf, CONNECTIONS).public_id}/chunks/0/"
         tag = root.get(address).headers["ETag"]
         for status in (200, 412):
-            response = root.put(f"{address}edit/", {"note": "n"}, headers={"If-Match": tag})
+            response = root.put(address, {"note": "n"}, headers={"If-Match": tag})
             assert response.status_code == status, response.json()
 
     def test_a_thread_and_its_answers(self, root: APIClient) -> None:
@@ -325,11 +325,18 @@ class TestNames:
     ) -> None:
         good = make_document(shelf, "# A\n\nText.\n")
         torn = make_document(shelf, b"%PDF-1.4 torn", file_name="torn.pdf")
-        for each in (good, torn):
-            response = root.post(f"{V1}/documents/{each.public_id}/reprocess/")
-            assert (response.status_code, response.json()["state"]) == (202, "queued")
-        old = root.post(f"{V1}/documents/{torn.public_id}/retry/")
-        assert (old.status_code, old.headers["Deprecation"]) == (409, "@1795824000")
+        again = {"state": "queued"}
+        # 0.2 had an address of its own for what failed, which processes nothing else again.
+        for each, status in ((good, 409), (torn, 202)):
+            old = root.post(f"{V1}/documents/{each.public_id}/retry/")
+            assert (old.status_code, old.headers["Deprecation"]) == (status, "@1795824000")
+        assert root.patch(f"{V1}/documents/{torn.public_id}/", again).status_code == 409
+        response = root.patch(f"{V1}/documents/{good.public_id}/", again)
+        assert (response.status_code, response.json()["state"]) == (202, "queued")
+        assert (good.versions.count(), torn.versions.count()) == (2, 1)
+
+
+TRUE, FALSE = {"deleted": True}, {"deleted": False}
 
 
 class TestBin:
@@ -344,8 +351,16 @@ class TestBin:
         listed = root.get(f"{V1}/collections/", {"deleted": "true"}).json()["results"]
         assert [row["slug"] for row in listed] == [shelf.slug]
         assert root.get(f"{V1}/sources/wiki/").status_code == 200
-        restored = root.post(f"{address}restore/")
-        assert (restored.status_code, restored.json()["deleted_at"]) == (200, None)
+        for body, status in (
+            (TRUE, 400),
+            ({**FALSE, "name": "X"}, 400),
+            (FALSE, 200),
+            (FALSE, 404),
+        ):
+            restored = root.patch(address, body)
+            assert restored.status_code == status, restored.json()
+            if status == 200:
+                assert restored.json()["deleted_at"] is None
         assert root.get(f"{V1}/documents/{document.public_id}/").status_code == 200
 
     def test_a_source_of_a_binned_collection_can_be_forgotten(
@@ -360,7 +375,12 @@ class TestBin:
         assert root.put(f"{V1}/sources/wiki/", {"collection": other.slug}).status_code == 201
 
     def test_a_document_is_read_by_its_id(
-        self, root: APIClient, api: APIClient, reader: User, shelf: Collection
+        self,
+        root: APIClient,
+        api: APIClient,
+        reader: User,
+        administrator: User,
+        shelf: Collection,
     ) -> None:
         document = make_document(shelf, "# A\n\nText.\n")
         services.delete([document], acting_user=None)
@@ -370,6 +390,12 @@ class TestBin:
         api.force_authenticate(reader)
         assert api.get(address, {"deleted": "true"}).status_code == 403
         assert api.get(f"{V1}/collections/", {"deleted": "true"}).status_code == 403
+        assert api.patch(address, FALSE).status_code == 403
+        api.force_authenticate(administrator)
+        assert root.patch(address, FALSE, headers={"If-Match": "nonsense"}).status_code == 412
+        tag = root.get(address, {"deleted": "true"}).headers["ETag"]
+        restored = root.patch(address, FALSE, headers={"If-Match": tag})
+        assert (restored.status_code, restored.json()["searchable"]) == (200, True)
 
 
 class TestOriginals:

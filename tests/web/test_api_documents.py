@@ -79,14 +79,15 @@ def test_a_failure_is_shown_and_can_be_retried(edit: APIClient, shelf: Collectio
 
 def test_reprocessing_makes_a_version_of_the_same_file(edit: APIClient, shelf: Collection) -> None:
     document = make_document(shelf, TEXT.decode(), file_name="tides.md")
-    address = f"{DOCUMENTS}{document.public_id}/reprocess/"
+    address, again = f"{DOCUMENTS}{document.public_id}/", {"state": "queued"}
 
-    response = edit.post(address)
+    response = edit.patch(address, again)
 
     assert response.status_code == 202
     assert response.json()["state"] == "queued"
     assert document.versions.count() == 2
-    assert edit.post(address).status_code == 409
+    assert edit.patch(address, again).status_code == 409
+    assert edit.patch(address, {"state": "ready"}).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -157,12 +158,16 @@ def test_writing_needs_permission(
         answers += [
             api.delete(each),
             api.patch(each, {"collection": "shelf"}, format="json"),
+            api.patch(each, {"state": "queued"}, format="json"),
             api.post(f"{each}reprocess/"),
             api.post(f"{each}retry/"),
             post_file(api, f"{each}versions/"),
         ]
-    edit = f"{address}chunks/0/edit/"
-    answers += [api.put(edit, {"note": "x"}), api.delete(edit), api.post(f"{address}restore/")]
+    chunk = f"{address}chunks/0/"
+    answers += [api.put(chunk, {"note": "x"}), api.put(f"{chunk}edit/", {"note": "x"})]
+    answers += [api.delete(f"{chunk}edit/"), api.post(f"{address}restore/")]
+    answers += [api.patch(address, {"deleted": False}, format="json")]
+    answers += [api.get(f"{address}original/?version=1")]
     answers += [api.get(f"{address}{part}/") for part in ("chunks", "edits")]
     answers += [api.post(f"{address}versions/1/make-current/")]
 
@@ -284,17 +289,17 @@ class TestBin:
         assert held["id"] == str(document.public_id)
         assert held["deleted_at"]
 
-        restored = edit.post(address(document, "restore"))
+        restored = edit.patch(address(document), {"deleted": False})
         assert (restored.status_code, restored.json()["deleted_at"]) == (200, None)
         assert found(edit, "high water")
-        assert edit.post(address(document, "restore")).status_code == 404
+        assert edit.patch(address(document), {"deleted": False}).status_code == 404
 
     def test_the_bin_of_a_hidden_collection_is_hidden(self, edit: APIClient) -> None:
         closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
         hidden = make_document(closed, EBB)
         Document.objects.filter(pk=hidden.pk).update(deleted_at=hidden.created)
         assert edit.get(DOCUMENTS, {"deleted": "true"}).json()["total"] == 0
-        assert edit.post(address(hidden, "restore")).status_code == 404
+        assert edit.patch(address(hidden), {"deleted": False}).status_code == 404
 
 
 class TestVersions:
@@ -313,20 +318,25 @@ class TestVersions:
         ]
 
     def test_an_older_file_is_downloaded(self, edit: APIClient, twice: Document) -> None:
-        response = edit.get(address(twice, "versions", 1, "original"))
+        response = edit.get(address(twice, "original"), {"version": 1})
         assert b"".join(response.streaming_content) == TIDES.encode()
         assert "attachment" in response["Content-Disposition"]
-        assert edit.get(address(twice, "versions", 9, "original")).status_code == 404
+        assert edit.get(address(twice, "original"), {"version": 9}).status_code == 404
 
     def test_older_version_is_made_current(self, edit: APIClient, twice: Document) -> None:
-        response = edit.post(address(twice, "versions", 1, "make-current"))
-        assert response.status_code == 202
-        assert (response.json()["number"], response.json()["restored_from"]) == (3, 1)
+        response = edit.patch(address(twice), {"version": 1})
+        assert (response.status_code, response.json()["state"]) == (202, "queued")
+        newest = edit.get(address(twice)).json()["versions"][0]
+        assert (newest["number"], newest["restored_from"]) == (3, 1)
         twice.refresh_from_db()
         processing_steps.advance(twice.latest_id or 0)
         assert found(edit, "high water")[0]["document"]["title"] == "Tides"
-        again = edit.post(address(twice, "versions", 3, "make-current"))
+        again = edit.patch(address(twice), {"version": 3})
         assert (again.status_code, again.json()["code"]) == (409, "conflict")
+        old = edit.post(address(twice, "versions", 2, "make-current"))  # of 0.2
+        assert (old.status_code, old.json()["number"], old.json()["restored_from"]) == (202, 4, 2)
+        missing = edit.patch(address(twice), {"version": 9})
+        assert (missing.status_code, [*missing.json()["errors"]]) == (400, ["version"])
 
     def test_receipt_states_the_outcome_of_the_upload(
         self, edit: APIClient, document: Document
@@ -351,7 +361,7 @@ class TestEdits:
             "note": "Measured",
             "questions": ["flood"],
         }
-        response = edit.put(address(document, "chunks", 0, "edit"), wish)
+        response = edit.put(address(document, "chunks", 0), wish)
         assert response.status_code == 200
         held = response.json()["edit"]
         assert {name: held[name] for name in wish} == wish
@@ -359,7 +369,8 @@ class TestEdits:
         [result] = found(edit, "flood")
         assert (result["text"], result["edited"], result["note"]) == (wish["text"], True, "")
 
-        assert edit.delete(address(document, "chunks", 0, "edit")).status_code == 204
+        undone = edit.put(address(document, "chunks", 0), {})
+        assert (undone.status_code, undone.json()["edit"]) == (200, None)
         [result] = found(edit, "high water")
         assert result["edited"] is False
         assert not ChunkEdit.objects.exists()
@@ -367,7 +378,7 @@ class TestEdits:
     def test_disabled_passages_are_listed_too(
         self, edit: APIClient, document: Document, django_assert_num_queries: Any
     ) -> None:
-        edit.put(address(document, "chunks", 0, "edit"), {"disabled": True})
+        edit.put(address(document, "chunks", 0), {"disabled": True})
         assert found(edit, "high water") == []
         with django_assert_num_queries(3):  # the document, the count, the page
             [passage] = edit.get(address(document, "chunks")).json()["results"]
@@ -376,10 +387,10 @@ class TestEdits:
     def test_impossible_edits_are_refused_with_a_reason(
         self, edit: APIClient, document: Document
     ) -> None:
-        where = address(document, "chunks", 0, "edit")
+        where = address(document, "chunks", 0)
         long = edit.put(where, {"text": "word " * 400})
         assert (long.status_code, long.json()["code"]) == (400, "refused_edit")
-        assert edit.put(address(document, "chunks", 7, "edit"), {"note": "x"}).status_code == 404
+        assert edit.put(address(document, "chunks", 7), {"note": "x"}).status_code == 404
 
 
 # --- Metadata over HTTP: set with files and by changes, shown, searched by -----------------------

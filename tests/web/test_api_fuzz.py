@@ -283,7 +283,7 @@ def test_no_judgement_file_causes_a_server_error(
         response = client.post("/admin/tuning/goldenquery/import/", {"file": file})
         assert response.status_code < 500
         file.seek(0)
-        response = client.post("/api/v1/judgements/import/", {"file": file})
+        response = client.post("/api/v1/judgements/file/", {"file": file})
         assert response.status_code < 500
 
 

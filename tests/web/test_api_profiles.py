@@ -96,12 +96,15 @@ class TestDrafts:
         assert said in done.json()["message"]
 
 
+CANCELLED = {"state": "cancelled"}
+
+
 class TestPublishing:
     def test_a_refusal_lists_the_queries_and_an_override_is_audited(
         self, api: APIClient, documents: dict[str, Document]
     ) -> None:
         post(api, "profiles/", weights=TITLES)
-        refused = post(api, "profiles/default@6/publish/")
+        refused = post(api, "publications/", profile="default@6")
         assert (refused.status_code, refused.json()["code"]) == (409, "gate_refused")
         assert "dough" in refused.json()["message"]
         publication = refused.json()["details"]["publication"]
@@ -113,9 +116,9 @@ class TestPublishing:
         assert dough["was_first"] == str(documents["bread"].public_id)
         assert active_profile().version == 5
 
-        address = "profiles/default@6/publish/"
-        assert post(api, address, override=True).status_code == 400
-        done = post(api, address, override=True, reason="We want titles.")
+        forced = {"profile": "default@6", "override": True}
+        assert post(api, "publications/", **forced).status_code == 400
+        done = post(api, "publications/", **forced, reason="We want titles.")
         assert (done.status_code, done.json()["state"]) == (200, "published")
         (change,) = api.get(f"{V1}/profile-changes/", {"action": "overridden"}).json()["results"]
         assert (change["user"], change["reason"]) == ("publisher", "We want titles.")
@@ -123,9 +126,11 @@ class TestPublishing:
 
     def test_publish_and_roll_back(self, api: APIClient, documents: dict[str, Document]) -> None:
         made = post(api, "profiles/", depth=60).json()
-        wrong = post(api, "profiles/default@6/publish/", fingerprint="0" * 64)
-        assert wrong.status_code == 409
-        done = post(api, "profiles/default@6/publish/", fingerprint=made["fingerprint"])
+        wrong = {"fingerprint": "0" * 64}
+        assert post(api, "publications/", profile="default@6", **wrong).status_code == 409
+        assert post(api, "profiles/default@6/publish/", **wrong).status_code == 409  # of 0.2
+        seen = {"profile": "default@6", "fingerprint": made["fingerprint"]}
+        done = post(api, "publications/", **seen)
         assert (done.status_code, done.json()["state"]) == (200, "published")
         assert done.json()["findings"][0].startswith("nDCG@10 does not change on 3")
         back = post(api, "rollback/", leaving="default@6", reason="Complaints.")
@@ -143,8 +148,14 @@ class TestRuns:
         started = post(api, "runs/", profile="keyword-only")
         assert (started.status_code, started.json()["state"]) == (202, "queued")
         address = f"{V1}/runs/{started.json()['id']}/"
-        assert post(api, f"runs/{started.json()['id']}/cancel/").json()["state"] == "cancelled"
-        assert post(api, f"runs/{started.json()['id']}/cancel/").status_code == 409
+        for body, status in (
+            ({"state": "done"}, 400),
+            ({}, 400),
+            (CANCELLED, 200),
+            (CANCELLED, 409),
+        ):
+            stopped = api.patch(address, body, format="json")
+            assert stopped.status_code == status, stopped.json()
         again = post(api, "runs/", profile="keyword-only").json()["id"]
         golden_runs.measure(again)
         assert api.get(address).json()["state"] == "cancelled"
@@ -200,16 +211,15 @@ class TestGolden:
     def test_judgement_files_are_exported_and_imported(
         self, api: APIClient, documents: dict[str, Document]
     ) -> None:
-        response = api.get(f"{V1}/judgements/export/", {"to": "beir"})
+        response = api.get(f"{V1}/judgements/file/", {"to": "beir"})
         assert response.headers["Content-Disposition"] == 'attachment; filename="beir.zip"'
         GoldenQuery.objects.all().delete()
         file = SimpleUploadedFile("beir.zip", response.content)
         done = api.post(
-            f"{V1}/judgements/import/", {"file": file, "file_format": "beir"}, format="multipart"
+            f"{V1}/judgements/file/", {"file": file, "file_format": "beir"}, format="multipart"
         )
         assert done.json() == {"judgements": 3, "queries": 3, "unchanged": 0, "problems": []}
         bad = SimpleUploadedFile("bad.csv", b"a,b\n")
         assert (
-            api.post(f"{V1}/judgements/import/", {"file": bad}, format="multipart").status_code
-            == 400
+            api.post(f"{V1}/judgements/file/", {"file": bad}, format="multipart").status_code == 400
         )

@@ -243,6 +243,14 @@ def test_a_question_may_be_posted(api: APIClient) -> None:
     assert api.post(SEARCH, {"q": "x", "colection": "y"}).status_code == 400
 
 
+@pytest.mark.parametrize("value", ["handbook", 7, {"slug": "handbook"}])
+def test_a_list_that_is_none_is_named_in_words(api: APIClient, value: Any) -> None:
+    body = {"query": "crane", "collection": value}
+    refused = api.post(SEARCH, body, format="json")
+    assert refused.status_code == 400
+    assert refused.json()["errors"] == {"collection": ["Send a list, also of one value: [...]."]}
+
+
 def test_an_unknown_profile_says_which_there_are(api: APIClient) -> None:
     response = api.get(SEARCH, {"q": "x", "profile": "no-such@3"})
 

@@ -6,11 +6,14 @@ What is refused changes nothing, so all operations are asked with the same rows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.urls import resolve
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -39,7 +42,35 @@ WRONG = {
 }
 # A search for nothing lists what its filters leave; hides of all questions have the empty one.
 MAY_BE_EMPTY = {("search", "query"), ("curation", "query")}
-FILES = {"export", "original"}
+FILES = {"export", "original", "file"}
+METHODS = ("get", "post", "put", "patch", "delete")
+# By the old address: the status of each method, as 0.2 answered where it was deprecated.
+OLD_ANSWERS = {
+    "auth/logout/": {"post": 204},
+    "auth/logoutall/": {"post": 204},
+    "pins/": {"get": 200, "post": 400},
+    "pins/<int:pk>/": {"get": 200, "patch": 200, "delete": 204},
+    "hides/": {"get": 200, "post": 400},
+    "hides/<int:pk>/": {"get": 200, "patch": 200, "delete": 204},
+    "collections/<slug:slug>/restore/": {"post": 200},
+    "documents/<uuid:public_id>/restore/": {"post": 200},
+    "documents/<uuid:public_id>/reprocess/": {"post": 202},
+    "documents/<uuid:public_id>/retry/": {"post": 202},
+    "documents/<uuid:public_id>/versions/<int:number>/original/": {"get": 200},
+    "documents/<uuid:public_id>/versions/<int:number>/make-current/": {"post": 409},
+    "documents/<uuid:public_id>/chunks/<int:chunk>/edit/": {"put": 200, "delete": 204},
+    "imports/<int:number>/cancel/": {"post": 409},
+    "imports/<int:number>/resume/": {"post": 202},
+    "imports/<int:number>/retry/": {"post": 202},
+    "judgements/export/": {"get": 200},
+    "judgements/import/": {"post": 400},
+    "profiles/<profile:profile>/publish/": {"post": 400},  # it is active already
+    "publications/<int:publication>/cancel/": {"post": 409},
+    "runs/<int:run>/cancel/": {"post": 200},
+}
+# The row of `rows` that is not the first: one in the bin, one that failed, an edit.
+OTHER_ROW = {"restore": 3, "retry": 2, "edit": 1, "publish": 1}
+READING = {"edit", "import", "publish", "pins", "hides"}
 
 Operation = tuple[str, str, dict[str, Any]]
 
@@ -162,6 +193,32 @@ def test_a_guard_that_is_not_obeyed_is_refused(
             needed = _required(operation)
             response = client.generic(method, address, query_params=needed, headers={name: "x"})
             assert is_refused(response, name), (method, address, name)
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_address_answers_as_before_and_names_the_present_one(
+    client: APIClient, rows: Rows, old: str
+) -> None:
+    last = old.split("/")[-2]
+    address = "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", old)
+    if old.startswith("collections/"):
+        client.delete(f"/api/v1/collections/{rows.values['collections'][0]}/")
+    for name, values in rows.of(address).items():
+        value = values[OTHER_ROW.get(last, 0) if len(values) > OTHER_ROW.get(last, 0) else 0]
+        address = address.replace(f"{{{name}}}", str(value))
+    address = f"/api/v1{address}"
+    if not READING & {*old.split("/")} and "post" in OLD_ANSWERS[old]:
+        assert client.post(address, {"note": "x"}, format="json").status_code == 400
+    answers = {name: 405 for name in METHODS if name not in OLD_ANSWERS[old]} | OLD_ANSWERS[old]
+    for method, status in answers.items():
+        kind = {} if method == "get" else {"format": "multipart" if last == "import" else "json"}
+        response = getattr(client, method)(address, **kind)
+        assert response.status_code == status, (method, address, response.content)
+        assert response.headers["Deprecation"]
+        *_, link = response.headers["Link"].split(", ")
+        present, relation = re.fullmatch(r"<(.*)>; (.*)", link).groups()  # type: ignore[union-attr]
+        assert relation == 'rel="successor-version"'
+        assert resolve(urlsplit(present).path).url_name != "missing"
 
 
 def _required(operation: dict[str, Any]) -> dict[str, Any]:

@@ -68,13 +68,18 @@ def test_archive_import_is_reported_by_the_api(
 
 def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collection) -> None:
     address = start(edit, archive=packed())["Location"]
-    assert edit.post(f"{address}resume/").status_code == 409
-    assert edit.post(f"{address}retry/").status_code == 409
-    assert edit.post(f"{address}cancel/").json()["state"] == "cancelled"
-    assert edit.post(f"{address}cancel/").status_code == 409
-    assert edit.post(f"{address}resume/").json()["state"] == "queued"
+    stop, go_on = {"state": "cancelled"}, {"state": "queued"}
+
+    def change(body: dict[str, str]) -> Any:
+        return edit.patch(address, body, format="json")
+
+    assert change(go_on).status_code == 409
+    assert change({"state": "done"}).status_code == 400
+    assert change(stop).json()["state"] == "cancelled"
+    assert change(stop).status_code == 409
+    assert change(go_on).json()["state"] == "queued"
     runner.run(Import.objects.get().pk)
-    answer = edit.post(f"{address}retry/")
+    answer = change(go_on)
     assert (answer.status_code, answer.json()["counts"]["waiting"]) == (202, 1)
 
 
@@ -105,6 +110,7 @@ def test_imports_of_unreadable_collections_are_not_found(edit: APIClient, api: A
         assert edit.get(f"{IMPORTS}{of.pk}/{address}").status_code == 404
     for action in ("cancel", "resume", "retry"):
         assert edit.post(f"{IMPORTS}{of.pk}/{action}/").status_code == 404
+    assert edit.patch(f"{IMPORTS}{of.pk}/", {"state": "queued"}).status_code == 404
     answer = edit.post(IMPORTS, {"collection": "hidden", "archive": packed()}, format="multipart")
     assert answer.status_code == 400
     api.force_authenticate(None)

@@ -49,6 +49,7 @@ REQUESTS = [
     ("delete", f"{V1}/collections/nothing/", "administer"),
     ("get", f"{V1}/auth/token/", "administer"),
     ("delete", f"{V1}/auth/token/0123456789abcde/", "administer"),
+    ("delete", f"{V1}/auth/token/all/", "administer"), ("delete", f"{V1}/auth/token/self/", ""),
     ("post", f"{V1}/auth/logoutall/", "administer"), ("post", f"{V1}/auth/logout/", ""),
     ("get", "/v1/models", "read"), ("post", "/v1/chat/completions", "read"),
 ]  # fmt: skip
@@ -402,11 +403,11 @@ def test_token_of_another_user_cannot_be_revoked(token: str, member: User) -> No
     assert with_token(other["token"]).get(TOKEN).status_code == 200
 
 
-def test_logout_ends_this_token_and_logoutall_every_one(api: APIClient, token: str) -> None:
+def test_self_ends_this_token_and_all_every_one(api: APIClient, token: str) -> None:
     second, third = (login(api).json()["token"] for _ in range(2))
-    assert with_token(token).post("/api/v1/auth/logout/").status_code == 204
+    assert with_token(token).delete(f"{TOKEN}self/").status_code == 204
     assert [with_token(t).get(TOKEN).status_code for t in (token, second)] == [401, 200]
-    assert with_token(second).post("/api/v1/auth/logoutall/").status_code == 204
+    assert with_token(second).delete(f"{TOKEN}all/").status_code == 204
     assert [with_token(t).get(TOKEN).status_code for t in (second, third)] == [401, 401]
 
 
@@ -414,13 +415,13 @@ def test_a_session_lists_tokens_and_has_none_to_log_out(reader: User) -> None:
     client = APIClient()
     client.force_login(reader)
     assert client.get(TOKEN).json()["total"] == 0
-    assert client.post("/api/v1/auth/logout/").status_code == 400
+    assert client.delete(f"{TOKEN}self/").status_code == 400
 
 
 def test_a_session_without_its_csrf_token_writes_nothing(administrator: User) -> None:
     client = APIClient(enforce_csrf_checks=True)
     client.force_login(administrator)
-    response = client.post("/api/v1/auth/logoutall/")
+    response = client.delete(f"{TOKEN}all/")
     assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
     assert "CSRF" in response.json()["message"]
 
@@ -441,6 +442,7 @@ def test_tokens_are_for_signed_in_users(api: APIClient) -> None:
     for response in (
         api.get(TOKEN),
         api.delete(f"{TOKEN}0123456789abcde/"),
+        api.delete(f"{TOKEN}self/"),
         api.post("/api/v1/auth/logout/"),
         api.post("/api/v1/auth/logoutall/"),
     ):
@@ -566,7 +568,7 @@ class TestDownloads:
         limit(downloaded=4 * size)
         api, browser = as_user(administrator), desk
         page = f"/documents/{document.public_id}/original/"
-        versions = f"{V1}/documents/{document.public_id}/versions/1/original/"
+        versions = f"{V1}/documents/{document.public_id}/original/?version=1"
         export = f"{V1}/collections/handbook/export/"
         assert b"".join(browser.get(page)).startswith(b"# Rope")
         for address in (versions, export):

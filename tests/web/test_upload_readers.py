@@ -106,7 +106,7 @@ REFUSED = {
     "null": ({"readers": "null"}, "Leave it out"),
     "nobody": ({"readers": "{}"}, "Name a group or a person"),
     "empty lists": ({"readers": '{"people": [], "groups": []}'}, "Name a group or a person"),
-    "no list": ({"readers": '{"people": "editor"}'}, "Expected a list"),
+    "no list": ({"readers": '{"people": "editor"}'}, "Send a list"),
     "an unknown key": ({"readers": '{"people": ["editor"], "foo": []}'}, "There is no such field"),
     "an unknown field": ({"readers.people": "editor", "readers.foo": "x"}, "readers.foo"),
     "an unknown field alone": ({"readers.foo": "x"}, "readers.foo"),

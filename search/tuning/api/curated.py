@@ -118,7 +118,7 @@ class QuestionListParameters(EnabledParameters):
         return rows.filter(folded=query_key(value))
 
 
-class ClassRuleListParameters(EnabledParameters):
+class ClassListParameters(EnabledParameters):
     query_class = repeatable(
         ChoiceField(QUERY_CLASSES), "May be repeated.", source="query_class__in"
     )
@@ -168,7 +168,7 @@ class ClassRuleViewSet(CuratedViewSet[ClassRule]):
     """The classifier's rules, in the order in which they are tried."""
 
     serializer_class = ClassRuleSerializer
-    list_parameters = ClassRuleListParameters
+    list_parameters = ClassListParameters
     queryset = ClassRule.objects.all()
 
 

@@ -23,18 +23,17 @@ from common.api.errors import Conflict
 from common.api.requests import actor, read_body
 from common.api.serializers import ChoiceField, CleanSerializer, FileField, Parameters, Strict
 from common.api.views import AnyNegotiation, reads
-from common.api.viewsets import EditableViewSet, ListParameters, ReadViewSet, repeatable
+from common.api.viewsets import EditableViewSet, ListParameters, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.api.serializers import DocumentIdField
 from search.errors import RunConflict
-from search.models import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
 from search.query.synonyms import fold_query
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
-from search.tuning.api.curated import EnabledParameters
+from search.tuning.api.curated import ClassListParameters
 from search.tuning.api.profile_serializers import CLASSES
 from search.tuning.golden_file_formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
@@ -153,16 +152,13 @@ class ImportedSerializer(serializers.Serializer[Any]):
     problems = serializers.ListField(child=serializers.CharField())
 
 
-class GoldenListParameters(EnabledParameters):
+class GoldenListParameters(ClassListParameters):
     """Filters of golden queries."""
 
     old_names = MappingProxyType({"q": "query"})
 
     query = serializers.CharField(
         required=False, max_length=MAX_QUERY_CHARS, help_text="Words of the question."
-    )
-    query_class = repeatable(
-        ChoiceField(QUERY_CLASSES), "May be repeated.", source="query_class__in"
     )
 
     def filter_query(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -255,7 +251,13 @@ class JudgementViewSet(ReadViewSet[Judgement]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(responses=MEDIA_TYPES)
-    @action(detail=False, content_negotiation_class=AnyNegotiation)
+    @action(
+        detail=False,
+        url_path="file",
+        content_negotiation_class=AnyNegotiation,
+        parser_classes=[UploadParser],
+        body=JudgementFileSerializer,
+    )
     @requires("tuning.view_judgement")
     @reads(ExportParameters)
     def export(self, request: Request) -> HttpResponse:
@@ -269,13 +271,7 @@ class JudgementViewSet(ReadViewSet[Judgement]):
         )
 
     @extend_schema(responses=ImportedSerializer)
-    @action(
-        detail=False,
-        methods=["post"],
-        url_path="import",
-        parser_classes=[UploadParser],
-        body=JudgementFileSerializer,
-    )
+    @export.mapping.post
     @requires("tuning.add_goldenquery")
     def import_file(self, request: Request) -> Response:
         """Import judgements from a file."""

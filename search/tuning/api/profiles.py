@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.utils.translation import gettext
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
-from common.api.requests import actor, location, read_body
+from common.api.requests import actor, read_body
 from common.api.serializers import Parameters
 from common.api.views import reads
 from common.api.viewsets import ReadViewSet
@@ -25,7 +25,7 @@ from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
 from search.models.profiles import in_force_first
-from search.tuning import diff, drafts, gate_runs, publications
+from search.tuning import diff, drafts
 from search.tuning.api.profile_serializers import (
     SEE_DRAFTS,
     NewProfileSerializer,
@@ -34,7 +34,6 @@ from search.tuning.api.profile_serializers import (
     named_profile,
     visible_profiles,
 )
-from search.tuning.api.publishing import PublicationSerializer, PublishSerializer, outcome
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
 
@@ -66,11 +65,6 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     lookup_url_kwarg = "profile"
     lookup_value_converter = "profile"
     queryset = SearchProfile.objects.none()
-
-    @property
-    def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
-        """A name without a version is not published: `publish` is read as a part of the name."""
-        return (405,) if getattr(self, "action", "") == "publish" else ()
 
     def get_queryset(self) -> QuerySet[SearchProfile]:
         return visible_profiles(self.request.user).prefetch_related("class_weights")
@@ -161,30 +155,6 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         against = self.parameters.validated_data.get("against")
         row, other = self.get_object(), self._base(against)
         return Response({"differences": diff.differences(other, row)})
-
-    @extend_schema(
-        responses={
-            200: PublicationSerializer,
-            202: OpenApiResponse(PublicationSerializer, "It is being measured."),
-        },
-    )
-    @action(detail=True, methods=["post"], body=PublishSerializer)
-    @requires(gate_runs.PUBLISH)
-    def publish(self, request: Request, profile: str) -> HttpResponse:
-        """Publish a profile through the gate.
-
-        200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
-        refused, with the findings and the queries in `publication`.
-        """
-        data = read_body(request, PublishSerializer).validated_data
-        publication = publications.publish(
-            self.get_object(),
-            acting_user=actor(request),
-            reason=data["reason"],
-            override=data["override"],
-            expected=data["fingerprint"],
-        )
-        return outcome(publication, location(request, "publication-detail", publication.pk))
 
     def key_of(self, row: SearchProfile) -> str:
         return f"{row.name}@{row.version}"

@@ -8,13 +8,12 @@ from django.http import HttpResponse
 from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.errors import Problem
-from common.api.requests import actor, read_body
+from common.api.requests import actor, checked, location, read_body
 from common.api.serializers import BooleanField, ChoiceField, Parameters
 from common.api.viewsets import ApiViewSet, ListParameters, ReadViewSet, repeatable
 from search.presentation.labels import by_measure
@@ -37,11 +36,19 @@ class ReasonSerializer(Parameters):
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
 
 
-class PublishSerializer(ReasonSerializer):
-    """Options of publishing. `override` publishes even if the gate refuses, for a reason."""
+class CancelSerializer(Parameters):
+    """The state that ends it."""
 
+    state = ChoiceField(["cancelled"])
+
+
+class PublishSerializer(ReasonSerializer):
+    """What to publish. `override` publishes even if the gate refuses, for a reason."""
+
+    profile = serializers.CharField(help_text="`name@version` of a draft.")
     override = BooleanField(default=False)
     fingerprint = serializers.CharField(
+        source="expected",
         default="",
         help_text="The fingerprint that you read: if it has changed since, nothing is published.",
     )
@@ -104,10 +111,38 @@ class PublicationViewSet(ReadViewSet[Publication]):
         "run__by_query"
     )
 
-    @action(detail=True, methods=["post"])
+    @extend_schema(
+        request=PublishSerializer,
+        responses={200: PublicationSerializer, 202: PublicationSerializer},
+    )
     @requires(gate_runs.PUBLISH)
-    def cancel(self, request: Request, publication: int) -> Response:
+    def create(self, request: Request, **named: str) -> HttpResponse:
+        """Publish a profile through the gate.
+
+        200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
+        refused, with the findings and the queries in `publication`.
+        """
+        sent: Any = request.data
+        form = PublishSerializer(data={**sent, **named})  # the address of 0.2 names it
+        options = dict(checked(request, form).validated_data)
+        profile = named_profile(options.pop("profile"), visible_profiles(request.user))
+        publication = publications.publish(profile, acting_user=actor(request), **options)
+        shown: Any = PublicationSerializer(publication).data
+        if publication.state == Publication.State.PUBLISHED:
+            return Response(shown)
+        if publication.state == Publication.State.MEASURING:
+            headers = location(request, "publication-detail", publication.pk)
+            return Response(shown, status.HTTP_202_ACCEPTED, headers=headers)
+        if publication.state == Publication.State.REFUSED:
+            return Problem("gate_refused", " ".join(publication.refusals), 409, publication=shown)
+        why = publication.error or gettext("The publication was cancelled.")
+        return Problem("not_published", why, 409, publication=shown)
+
+    @extend_schema(request=CancelSerializer)
+    @requires(gate_runs.PUBLISH)
+    def partial_update(self, request: Request, publication: int) -> Response:
         """Stop measuring, and do not publish."""
+        read_body(request, CancelSerializer)
         return self.respond(publications.cancel(self.get_object(), acting_user=actor(request)))
 
 
@@ -152,23 +187,6 @@ class RollbackViewSet(ApiViewSet[Any]):
             leaving=published_profile(data["leaving"]) if "leaving" in data else None,
         )
         return self.respond(profile)
-
-
-def outcome(publication: Publication, headers: dict[str, str]) -> HttpResponse:
-    """The response to a publication: done, being measured, or refused with the reasons."""
-    data: Any = PublicationSerializer(publication).data
-    if publication.state == Publication.State.PUBLISHED:
-        return Response(data)
-    if publication.state == Publication.State.MEASURING:
-        return Response(data, status.HTTP_202_ACCEPTED, headers=headers)
-    refused = publication.state == Publication.State.REFUSED
-    code = "gate_refused" if refused else "not_published"
-    message = (
-        " ".join(publication.refusals)
-        if refused
-        else publication.error or gettext("The publication was cancelled.")
-    )
-    return Problem(code, message, 409, publication=data)
 
 
 class MeasuresField(serializers.JSONField):
@@ -268,10 +286,10 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
         )
         return self.respond(run, status.HTTP_202_ACCEPTED)
 
-    @action(detail=True, methods=["post"])
-    @requires("tuning.change_evaluationrun")
-    def cancel(self, request: Request, run: int) -> Response:
+    @extend_schema(request=CancelSerializer)
+    def partial_update(self, request: Request, run: int) -> Response:
         """Stop a run."""
+        read_body(request, CancelSerializer)
         row = self.get_object()
         golden_runs.cancel(row)
         return self.respond(row)
