@@ -83,7 +83,7 @@ _EXTENSIONS = {
     MARKDOWN: ".md .markdown .mdown .mkd .mdx .rmd .qmd", RST: ".rst .rest",
     ASCIIDOC: ".adoc .asciidoc", ORG: ".org", LATEX: ".tex .ltx .latex .sty .cls",
     TEXT: ".txt .text .log .me .1st .nfo .srt .vtt .ics .vcf .po .wiki .textile", CSV: ".csv",
-    TSV: ".tsv .tab", EML: ".eml", MSG: ".msg .oft", ZIP: ".zip",
+    TSV: ".tsv .tab", EML: ".eml .mht .mhtml", MSG: ".msg .oft", ZIP: ".zip",
     JSON: ".json .geojson .jsonld .har .webmanifest", JSON_LINES: ".jsonl .ndjson", PNG: ".png",
     JPEG: ".jpg .jpeg .jpe .jfif", TIFF: ".tiff .tif", WEBP: ".webp",
     XML: ".xml .rss .atom .rdf .xsd .xsl .xslt .wsdl .opml .gpx .kml .nxml .jats .dita .plist",

@@ -82,6 +82,8 @@ def _code_lesser(text: str) -> Lesser:
         runs_without_suffix = runs[:-1]
     else:
         runs_without_suffix = runs
+    if len(runs) > 2 and runs[0] in STANDARDS and not _YEAR.fullmatch(runs[1]):
+        forms.append((_joined(runs[:2]), PARENT))  # EN 1092 of EN 1092-2
     for parts in (runs, runs_without_suffix):
         for first in range(1, len(parts)):
             tail = parts[first:]

@@ -80,6 +80,8 @@ _NAME = "|".join(
         "[[:alnum:]]-[[:digit:]]",
     )
 )
+# A single figure as well, of No.8.
+_PART = "[[:alnum:]][[:alnum:]]+|(?<=[[:alpha:]][./])[0-9]"
 _PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
 
 
@@ -125,7 +127,7 @@ def names_sql(text: str) -> str:
               AND token !~ '{_PERSON}'
     ) names, LATERAL (
         SELECT string_agg(part[1], ' ') AS parts
-        FROM regexp_matches({humps_sql("name")}, '[[:alnum:]][[:alnum:]]+', 'g') part
+        FROM regexp_matches({humps_sql("name")}, '{_PART}', 'g') part
     ) divided
     WHERE parts ~ '[[:alpha:]]' OR name ~ '^-'
 )"""  # noqa: S608  # ours

@@ -36,6 +36,8 @@ _SUPERIOR = "⁰¹²³⁴-⁹"
 _INFERIOR = range(0x2080, 0x208A)
 _NO_WORDS = "™℠"
 # What NFKC makes of ℃, ŀ, ½ and ㎧.
+# M8×40 is typed M8x40.
+_TIMES = "(?<=[0-9])×(?=[0-9])"
 _LEFT = {ord("°"): " ", ord("·"): " ", ord("⁄"): "/", ord("∕"): "/"}
 # All of Unicode but for ideographs, Hangul and private use, which are letters as they stand.
 _RANGES = (
@@ -117,7 +119,7 @@ _UNITS = {
 }
 _LETTERS = ascii_letters + _LATIN.removeprefix("A-Za-z")
 _SPECIALS = re.compile(f"[{_SPECIAL}]+")
-_parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
+_parted, _spaced, _dropped, _times = map(re.compile, (_PARTED, _SPACED, _DROPPED, _TIMES))
 _units = {digit: re.compile(pattern) for digit, pattern in _UNITS.items()}
 
 
@@ -125,7 +127,7 @@ def normal_form(text: str) -> str:
     """`text` with its words in their normal form, and spaces in place of symbols."""
     if text.isascii():
         return text
-    text = text.translate(_MARKS_OF_WORDS)
+    text = _times.sub("x", text.translate(_MARKS_OF_WORDS))
     if not _HAS_SPECIAL.search(text):
         return _spaced.sub(" ", text)
     for digit, unit in _units.items():
@@ -138,8 +140,8 @@ def normal_form(text: str) -> str:
 def normal_form_sql(expression: str) -> str:
     """SQL that computes `normal_form` of a text expression. Contains no percent signs."""
     # Few texts have a special character, and those with typographic quotes alone keep their length.
-    plain = f"regexp_replace({translated_sql('t', _MARKS_OF_WORDS)}, '{_SPACED}', ' ', 'g')"
-    written = translated_sql("t", _MARKS_OF_WORDS)
+    written = f"regexp_replace({translated_sql('t', _MARKS_OF_WORDS)}, '{_TIMES}', 'x', 'g')"
+    plain = f"regexp_replace({written}, '{_SPACED}', ' ', 'g')"
     for digit, unit in _UNITS.items():
         written = f"regexp_replace({written}, '{unit}', '\\& \\1{digit}', 'g')"
     parted = f"regexp_replace({written}, '{_PARTED}', ' \\1 ', 'g')"

@@ -27,15 +27,17 @@ _SCRIPTS = ((0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x52F), (0x5D0, 0
 # Accents, points and vowel signs.
 _ACCENTS = ((0x300, 0x36F), (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C7), (0x64B, 0x65F),
             (0x670, 0x670))  # fmt: skip
-_SINGLE = dict(zip(map(ord, "øđðłıħŧ"), "oddliht", strict=True))
+# Persian's letters are those of Arabic.
+_SINGLE = dict(zip(map(ord, "øđðłıħŧىیک"), "oddlihtييك", strict=True))
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
-# As German, Danish and Norwegian write where a keyboard lacks the letter.
-_WRITTEN_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"}
+# As German, Danish and Norwegian write where a keyboard lacks the letter; and as Greek capitals are
+# in lower case.
+_WRITTEN_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "ς": "σ"}
 _ANOTHER_LETTER = "йЙ"  # no и with an accent
 _MOST_LETTERS = 60
 
 
-_OTHERS = {*map(chr, _SINGLE), *_DOUBLE}
+_OTHERS = {*map(chr, _SINGLE), *_DOUBLE, "ς"}
 _MARKS = re.compile(f"(?<!и)[{members(_ACCENTS)}]")
 
 
@@ -57,10 +59,13 @@ _WORD = f"[0-9{members(_SCRIPTS)}{members(_ACCENTS)}]"
 
 # Separators of thousands, with decimals. With other figures beside it is a date or a version.
 _BESIDE, _BEHIND = "(?<![0-9][.,])", "(?![0-9]|[., ''][0-9])"
-_NUMBERS = "|".join(
-    rf"{_BESIDE}\m[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?{_BEHIND}"
-    for point, comma in ((",", "[.]"), ("[.]", ","), ("[ '']", "[.,]"))
-)
+_NUMBERS = (
+    "|".join(
+        rf"{_BESIDE}\m[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?{_BEHIND}"
+        for point, comma in ((",", "[.]"), ("[.]", ","), ("[ '']", "[.,]"))
+    )
+    + rf"|{_BESIDE}\m[1-9][0-9]?(?:,[0-9]{{2}}){{1,3}},[0-9]{{3}}{_BEHIND}"
+)  # India's
 # A number with a separator of another kind at its end.
 _DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''].*[.]|^[0-9]+[ ''].*,"
 # Accounts and cards in groups of four; books; telephones.
@@ -78,6 +83,18 @@ _FEWEST_IN_GROUPS = 9  # a date has eight
 _NAMED = r"\m[A-Za-z]{1,6}-[0-9]{1,6}\M"
 _VERSIONS = r"\mv([0-9]+(?:[.][0-9]+)+)|\m([0-9]+(?:[.][0-9]+)+)-[a-z][a-z0-9]*"
 _FRACTIONS = rf"{_BESIDE}\m[0-9]+[.,][0-9]{{1,2}}(?![.,]?[0-9])"
+# 12mm is 12 mm, and M8x40 has an M8.
+_MEASURE = (
+    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnμ]?m|k?g|mg|μg|[mμ]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
+    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mμ]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm)\M|"
+    r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M"
+)
+# L'Oréal is typed loreal.
+_ELIDED = r"\m([[:upper:]]''[[:upper:]][[:alpha:]]+)"
+# Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
+_DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
+           for digit in range(10)}  # fmt: skip
+_OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
 _NETWORKS = r"""
     UNION ALL
     SELECT word[1], regexp_replace(word[1], '[.][0-9]+$', ''), nth
@@ -90,8 +107,8 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     """SQL for a table of the text's numbers with separators: each as `written`, and `joined`.
 
     1,250,000 and 1.250.000,00 are joined 1250000, an IBAN without its spaces, SHA-256 without its
-    hyphen; v2.10.3 is 2.10.3, and 99,95 is 99.95. `nth` is their order. With `networks` the
-    beginning of an IP address is a form of it.
+    hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, and 12mm is 12 mm. `nth` is their order. With
+    `networks` the beginning of an IP address is a form of it.
     """
     network = _NETWORKS.format(text=text) if networks else ""
     return rf"""(
@@ -113,8 +130,24 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
          coalesce(word[2], word[3], regexp_replace(
              translate(word[1], ',-', '.'), '^([0-9]+)[.]0+$', '\1')) joined
     WHERE joined <> word[1]
+    {_others_sql(text)}
     {network}
 )"""  # noqa: S608  # ours
+
+
+def _others_sql(text: str) -> str:
+    """SQL, after that of `numbers_sql`, for measures, sizes, other digits and elided names."""
+    number = "translate(concat(word[1], word[3]), 'x,', ' .')"
+    forms = (
+        (_MEASURE, f"{number} || coalesce(' ' || word[2], '')"),
+        (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
+        (_ELIDED, _bare_sql("lower(translate(word[1], chr(39), ''))")),
+    )
+    return "".join(
+        f"UNION ALL SELECT concat(word[1], word[2], word[3]), {form}, nth"  # noqa: S608  # ours
+        f" FROM regexp_matches({text}, '{pattern}', 'g') WITH ORDINALITY matched(word, nth)\n"
+        for pattern, form in forms
+    )
 
 
 def _digits_sql(number: str) -> str:

@@ -22,6 +22,10 @@ from search.query.parse import count_words
 from search.ranking import Batch, Prepared
 from search.ranking.batch import SHORT, MeaningEvidence
 
+# The number of a file, an order, a port; in words with hyphens are diseases and products. Guesses.
+_FEWEST_DIGITS = 4  # 9/11, 1/2
+_MOST_LETTERS = 3  # of an abbreviation: CHF 25, KW 23
+
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
@@ -83,11 +87,12 @@ def lean_on_meaning(weighing: Weighing) -> Weighing:
 def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     """The question with at most the profile's `short_lean` of its keywords' weight moved.
 
-    Lookups and forced weights stay.
+    Lookups, questions with the number of a file or an order, and forced weights stay.
     """
     weights = settled.weights
     share = evidence.for_meaning * settled.profile.short_lean
     lookup = settled.classification.query_class is QueryClass.LOOKUP
+    lookup = lookup or _asks_for_a_number(settled.query.text)
     leans = share > 0 and weights.vector > 0 and weights.keyword > 0
     if settled.has_fixed_weights or lookup or not leans:
         return settled
@@ -95,6 +100,17 @@ def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     text = gettext("Short question: the weight of meaning is raised to %(share)d%%.")
     return settled.weighed(leant, text % {"share": round(100 * leant.vector)})
+
+
+def _asks_for_a_number(question: str) -> bool:
+    """Whether a word is such a number, or all are numbers and abbreviations: they mean little."""
+    words = question.split()
+    is_short = all(sum(map(str.isalpha, word)) <= _MOST_LETTERS for word in words)
+    has_digit = any(map(str.isdigit, question))
+    return (is_short and has_digit) or any(
+        sum(map(str.isdigit, word)) >= _FEWEST_DIGITS and not {"/", ":"}.isdisjoint(word)
+        for word in words
+    )
 
 
 def lead_with_titles(weighing: Weighing) -> Weighing:

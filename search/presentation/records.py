@@ -64,6 +64,11 @@ class RecordLookup:
         leads = leads or bool(names and not others)
         return cls(identifiers, leads, is_bare, patterns, numbered)
 
+    @property
+    def spaced(self) -> list[str]:
+        """The leading identifiers of several words, which are marked as one."""
+        return [one.text for one in self.identifiers if self.leads and " " in one.text]
+
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
         """How well each section of a passage holds an identifier: 0 if it does not.
 

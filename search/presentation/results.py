@@ -305,6 +305,8 @@ def _result(
     marked, path, sections = str(row["marked"]), row["heading_path"], row["sections"]
     if exact := mark_phrases(marked, query.phrases, alone=query.is_quoted):
         marked, stems = exact, ()
+    elif lookup.spaced:
+        marked = mark_phrases(marked, lookup.spaced, alone=False) or marked
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from html import escape
@@ -257,13 +258,13 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
 def _fullest(
     starts: Sequence[int], plain: str, marks: Sequence[tuple[int, int]], length: int
 ) -> int:
-    """The first of the ascending `starts` whose window entirely holds the marks of the most
-    distinct words.
+    """The one of the ascending `starts` whose window entirely holds the marks of the most distinct
+    words: of equals the first, or that which shows what follows the rarest mark, as in a table.
     """
     words = [name_parts(plain[start:end]) for start, end in marks]
     within: dict[str, int] = {}  # how many marks have each word
-    first = last = most = distinct = 0
-    best = starts[0]
+    first = last = distinct = 0
+    held: list[int] = []
     for start in starts:
         while last < len(marks) and marks[last][1] <= start + length:
             for word in words[last]:
@@ -276,9 +277,14 @@ def _fullest(
                 within[word] -= 1
                 distinct -= not within[word]
             first += 1
-        if distinct > most:
-            best, most = start, distinct
-    return best
+        held.append(distinct)
+    most = max(held)
+    best = held.index(most)
+    times_of = Counter(map(tuple, words))
+    rarity = [(times_of[tuple(each)], -len(each)) for each in words]
+    rarest = rarity.index(min(rarity)) if rarity else 0
+    is_at_the_end = marks and marks[rarest][1] > starts[best] + length - length // 5
+    return starts[rarest + 1 if is_at_the_end and held[rarest + 1] == most else best]
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:

@@ -29,11 +29,12 @@ def asked(
     lead: float = DECISIVE,
     weights: Weights = WEIGHTS,
     query_class: QueryClass = QueryClass.GENERAL,
+    text: str = "words",
     **settled: object,
 ) -> Settled:
     """A question of so many words, after the lean."""
     profile = replace(DEFAULT.profile, short_lean=lean)
-    query = Query("words")
+    query = Query(text)
     before = Settled(query, profile, Classification(query_class, "", 1.0), weights, frozenset())
     return leaning_on_meaning(replace(before, **settled), MeaningEvidence(words, lead))  # type: ignore[arg-type]
 
@@ -106,6 +107,18 @@ def test_weights_decided_otherwise_are_unchanged() -> None:
     for found in (forced, lookup, off):
         assert found.weights == WEIGHTS
     assert alone.weights == Weights(0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["143/815/08155", "Beschluss 17/2027", "localhost:8443", "51 824 753 556", "CHF 25"]
+)
+def test_numbers_have_no_meaning(text: str) -> None:
+    assert asked(1, text=text).weights == WEIGHTS
+
+
+@pytest.mark.parametrize("text", ["CHF", "vitamin B12", "before 9/11", "谁在2010年签署了条约"])
+def test_words_with_a_number_beside_them_have_one(text: str) -> None:
+    assert asked(1, text=text).weights.vector == approx(0.75)
 
 
 def test_lean_is_the_same_whatever_else_the_site_holds() -> None:

@@ -43,6 +43,17 @@ def test_a_long_text_is_cut_around_the_marked_words() -> None:
     assert len(re.sub("<[^>]+>", "", html)) < 320
 
 
+@pytest.mark.parametrize("row", [marked("S 302"), f"S {marked('36')}"])
+def test_the_row_of_a_table_is_shown_whole(row: str) -> None:
+    other = (
+        f"S {marked('302')} | the crane makes a grinding noise when it is lifted by the crew |\n"
+    )
+    html = snippet(
+        f"{other * 4}{row} | was closed by the night shift and opened again |\n{other * 9}"
+    )
+    assert f"{highlight(row)} | was closed by the night shift and opened again" in html
+
+
 def test_snippet_without_marks_begins_at_the_beginning() -> None:
     assert snippet("First words. " + "more " * 200).startswith("First words.")
 

@@ -29,8 +29,10 @@ from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _CHAPTERS = (".xhtml", ".html", ".htm", ".xml")
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
-_PAGES = re.compile(r".*\.(?:xhtml|html|htm|xml)", re.IGNORECASE)
-_TITLE_PAGE = re.compile(rb"(epub:type=[\"'])[^\"'<>]*\btitlepage\b[^\"'<>]*")
+_PAGES = re.compile(r".*\.(?:xhtml|html|htm|xml|opf)", re.IGNORECASE)
+_LEFT_OUT = re.compile(
+    rb"(epub:type=[\"'])[^\"'<>]*\btitlepage\b[^\"'<>]*|(<itemref\s[^<>]*)\blinear=[\"']no[\"']"
+)
 _UNLISTED = (
     "This book does not follow the EPUB format: its chapters were read one by one, and some may "
     "be missing."
@@ -50,7 +52,7 @@ class EpubParser:
                 "publisher for a copy without protection."
             )
         try:
-            tree = read_tree(_with_title_page(source), "epub", source.limits)
+            tree = read_tree(_with_every_page(source), "epub", source.limits)
             result = extraction(tree, TreeReader())
             return replace(result, completeness=_counts(source.path))
         except PandocUnreadable as error:
@@ -65,11 +67,11 @@ class EpubParser:
             return Extraction(blocks, _metadata(source.path), [_UNLISTED], completeness=counts)
 
 
-def _with_title_page(source: Source) -> Path:
-    """The book without the attribute by which pandoc leaves out title pages and epigraphs."""
+def _with_every_page(source: Source) -> Path:
+    """The book without the attributes by which pandoc leaves out title pages and side notes."""
     data = source.path.read_bytes()
     with suppress(*UNREADABLE):  # pandoc reports it
-        book = changed(data, _PAGES, lambda page: _TITLE_PAGE.sub(rb"\1", page))
+        book = changed(data, _PAGES, lambda page: _LEFT_OUT.sub(rb"\1\2", page))
         if book is not data:
             path = source.scratch / "book.epub"
             path.write_bytes(book)

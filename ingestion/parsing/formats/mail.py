@@ -35,6 +35,7 @@ _CONTEXT_BYTES = 20_000
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
 _SIGNATURE = "-- "
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_PAGE_FILES = ("text/css", "text/xml")  # of a page saved as one file
 _TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _ENCRYPTED = frozenset(
     {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
@@ -191,7 +192,7 @@ class _MessageReader:
             self._attached(part, name)
         elif kind == "text/html":
             yield from self._html(_payload(part), level)
-        elif kind.startswith(("text/", "multipart/")):
+        elif kind.startswith(("text/", "multipart/")) and kind not in _PAGE_FILES:
             # A multipart without a boundary is read as plain text.
             yield from paragraph_blocks(_plain(part))
 

@@ -44,6 +44,9 @@ READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
 # Behind a heading, an identifier first, and on a paragraph's last line.
 _ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
 _KRAMDOWN = re.compile(r"\s*\{:[^{}]*\}$")
+_OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w-]*)>"), re.compile(r"</([A-Za-z][\w-]*)\s*>")
+# Elements that need no end.
+_NEVER_CLOSED = frozenset("br hr wbr img input p li dd dt td th tr summary option col".split())  # noqa: SIM905
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
@@ -71,6 +74,10 @@ class MarkdownReader(TreeReader):
         self._limits = limits
         self._tables = 0
 
+    def text(self, nodes: Sequence[Node]) -> str:
+        """The plain text, with amounts in dollars and placeholders in angle brackets."""
+        return super().text(_as_written(nodes))
+
     def heading(self, inlines: Sequence[Node]) -> str:
         return _ATTRIBUTES.sub("", super().heading(inlines))
 
@@ -87,6 +94,28 @@ class MarkdownReader(TreeReader):
             yield from self.blocks(read_tree(raw, "html", self._limits).blocks, depth)
         else:
             yield from super()._block_rawblock(content, depth)
+
+
+def _as_written(nodes: Sequence[Node]) -> Sequence[Node]:
+    """The nodes; of what is no formula and no element the signs are text.
+
+    A formula does not end before a digit: $5/$10. An element is closed: <your-name> is not.
+    """
+    odd = [node for node in nodes if node["t"] in ("Math", "RawInline")]
+    if not odd:
+        return nodes
+    elements = {tag[1] for node in odd if (tag := _CLOSED.fullmatch(node["c"][1]))}
+    out = []
+    for node, after in zip(nodes, [*nodes[1:], _node("Space")], strict=True):
+        source = str(node["c"][1]) if node in odd else ""
+        tag = _OPENED.fullmatch(source)
+        if node["t"] == "Math" and after["t"] == "Str" and after["c"][:1].isdigit():
+            out.append(_node("Str", f"${source}$"))
+        elif tag and tag[1] not in elements and tag[1].lower() not in _NEVER_CLOSED:
+            out.append(_node("Str", source))
+        else:
+            out.append(node)
+    return out
 
 
 def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:

@@ -41,7 +41,11 @@ from ingestion.parsing.formats.pdf_metadata import (
     read_facts,
 )
 from ingestion.parsing.formats.pdf_notes import with_notes
-from ingestion.parsing.formats.pdf_tables import with_divided_rows, without_margins
+from ingestion.parsing.formats.pdf_tables import (
+    with_divided_rows,
+    with_last_columns,
+    without_margins,
+)
 from ingestion.parsing.formats.pdf_words import WordReader
 from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
@@ -250,7 +254,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    tables = [with_divided_rows(block, page.text_items) for block in page.blocks or ()]
+    whole = with_last_columns(page.blocks or (), page.text_items)
+    tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():

@@ -1,7 +1,8 @@
 """Tables of a PDF: rows without lines between them are divided, notes in the margin are no column.
 
-liteparse takes the lines of a table for the borders of its rows: rows between which there is none
-become one. It takes a note beside the first lines of a paragraph for a table of two columns.
+liteparse leaves a narrow last column out of some tables, as a paragraph beside them. It takes the
+lines of a table for the borders of its rows: rows between which there is none become one. It takes
+a note beside the first lines of a paragraph for a table of two columns.
 """
 
 from __future__ import annotations
@@ -30,6 +31,47 @@ _TORN, _NARROW = 0.8, 0.9
 _TWO_LINES = 1.8
 
 Line = tuple[float, str]
+
+
+def with_last_columns(
+    blocks: Sequence[LayoutBlock], items: Sequence[TextItem]
+) -> list[LayoutBlock]:
+    """The blocks; a paragraph beside a table, with a line for each row, is its last column."""
+    out: list[LayoutBlock] = []
+    for block in blocks:
+        table = out[-1] if out else block
+        column = _column(table, block, items) if table.kind == "table" else []
+        if not column:
+            out.append(block)
+            continue
+        rows = [
+            [*row, replace(row[-1], text=text)]
+            for row, text in zip(_rows(table), column, strict=True)
+        ]
+        header = rows.pop(0) if table.header else None
+        out[-1] = replace(table, header=header, rows=rows)
+    return out
+
+
+def _rows(table: LayoutBlock) -> list[list[LayoutCell]]:
+    return [row for row in (table.header, *(table.rows or ())) if row]
+
+
+def _column(table: LayoutBlock, other: LayoutBlock, items: Sequence[TextItem]) -> list[str]:
+    """The paragraph's text by the table's rows; empty if it is not beside all of them."""
+    rows, box, beside = _rows(table), table.bbox, other.bbox
+    is_beside = box and beside and box.x < beside.x and beside.y < box.y + box.height
+    if other.kind != "paragraph" or not is_beside or len(rows) < _FEWEST_ROWS:
+        return []
+    texts = []
+    for row in rows:
+        boxes = [cell.bbox for cell in row if cell.bbox]
+        top = min((each.y for each in boxes), default=0.0)
+        bottom = max((each.y + each.height for each in boxes), default=0.0)
+        level = (one for one in items if top <= _middle(one) <= bottom and _is_beside(one, beside))
+        texts.append(" ".join(one.text.strip() for one in sorted(level, key=lambda one: one.x)))
+    is_whole = _spelt("".join(texts)) == _spelt(other.text or "")
+    return texts if all(texts) and is_whole else []
 
 
 def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBlock:

@@ -83,13 +83,16 @@ def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
 
 
 def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
-    """The blocks, with the comments on the cells of a sheet after it."""
+    """The blocks, with the comments on the cells of a sheet and its drawn texts after it."""
     comments: dict[str, list[str]] = {}
     if source.file_type == filetypes.XLSX:
         with zipfile.ZipFile(source.path) as archive:
             for sheet in office_counts.members(source):
                 if not sheet.is_hidden:
-                    comments[sheet.name] = [*xlsx_repair.comments_on(archive, sheet.path)]
+                    comments[sheet.name] = [
+                        *xlsx_repair.comments_on(archive, sheet.path),
+                        *xlsx_repair.drawn_on(archive, sheet.path),
+                    ]
     name = ""
     for block in blocks:
         if block.kind is BlockKind.HEADING:

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.subtitles import spoken
 from ingestion.parsing.protocol import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
@@ -79,7 +80,8 @@ class TextParser:
     name = "text"
 
     def extract(self, source: Source) -> Extraction:
-        return Extraction(paragraph_blocks(joined_lines(decode(source.path.read_bytes()))))
+        text = spoken(decode(source.path.read_bytes()))
+        return Extraction(paragraph_blocks(joined_lines(text)))
 
 
 def paragraph_blocks(text: str) -> Iterator[Block]:

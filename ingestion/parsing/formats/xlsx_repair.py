@@ -1,4 +1,4 @@
-"""The texts of an XLSX, rewritten before anydoc reads them, and the comments on its cells."""
+"""The texts of an XLSX, rewritten before anydoc reads them, and the texts beside its cells."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ingestion.parsing.formats.asides import comment_text
 from ingestion.parsing.formats.ooxml import (
     attributes,
+    escaped,
     plain,
     read_member,
     relations,
@@ -29,14 +30,28 @@ _THREADED = re.compile(
     rb"<((?:\w+:)?)threadedComment\s([^<>]*)>(.*?)</\1threadedComment>", re.DOTALL
 )
 _PERSON = re.compile(rb"<(?:\w+:)?person\s([^<>]*)>")
+_BODY = re.compile(rb"<((?:\w+:)?)txBody>(.*?)</\1txBody>", re.DOTALL)
+_TITLE = re.compile(rb"<((?:\w+:)?)title>(.*?)</\1title>", re.DOTALL)
+_PARAGRAPH_END = re.compile(rb"</(?:\w+:)?p>|<(?:\w+:)?br\b")
+_MARGIN = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
+_PLACE = re.compile(r"&[LCR]")
+_FORM = re.compile(r'&(?:"[^"]*"|[0-9]+|K[0-9A-F]{6}|[A-Z])')
+# As Excel writes characters that XML does not have: a carriage return is _x000D_.
+_ESCAPED = re.compile(rb"_x([0-9A-Fa-f]{4})_")
 _PERSONS = "xl/persons/person.xml"
 # Excel writes this for versions that do not know threads.
 _STANDS_FOR_A_THREAD = "[Threaded comment]"
 
 
 def repaired(part: bytes) -> bytes:
-    """The shared texts, or a sheet, with raised text and symbols as characters."""
+    """The shared texts, or a sheet, with raised text, symbols and escapes as characters."""
+    part = _ESCAPED.sub(_character, part) if b"_x" in part else part
     return _RUN.sub(_run, part) if b"vertAlign" in part or b"rFont" in part else part
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    character = chr(int(match[1], 16))
+    return escaped(character) if character.isprintable() else b" "
 
 
 def _run(match: re.Match[bytes]) -> bytes:
@@ -72,3 +87,22 @@ def comments_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
                 )
                 if not (text := texts(content)).startswith(_STANDS_FOR_A_THREAD):
                     yield comment_text(author, text)
+
+
+def drawn_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
+    """The texts of a sheet's margins and shapes, and the titles of its charts and their axes."""
+    margins = _MARGIN.findall(read_member(archive, sheet))
+    parts = dict.fromkeys(part for margin in margins for part in _PLACE.split(plain(margin)))
+    yield from (_FORM.sub("", part).strip() for part in parts if "&P" not in part)
+    for name in relations(archive, sheet).values():
+        if "/drawings/" in name and name.endswith(".xml"):
+            for _, body in _BODY.findall(read_member(archive, name)):
+                yield _flowing(body)
+            for chart in relations(archive, name).values():
+                if "/charts/" in chart and chart.endswith(".xml"):
+                    for _, title in _TITLE.findall(read_member(archive, chart)):
+                        yield _flowing(title)
+
+
+def _flowing(body: bytes) -> str:
+    return " ".join(text for each in _PARAGRAPH_END.split(body) if (text := texts(each).strip()))

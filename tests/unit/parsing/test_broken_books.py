@@ -63,6 +63,12 @@ def test_a_title_page_is_read(parse: Parse) -> None:
     assert list(parse(_book({"c.xhtml": page}), "a.epub").blocks) == expected
 
 
+def test_a_chapter_beside_the_reading_order_is_read(parse: Parse) -> None:
+    item = '<item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
+    package = _package(item, '<itemref idref="c" linear="no"/>')
+    assert list(parse(_book({"book.opf": package}), "a.epub").blocks) == CHAPTER
+
+
 def test_missing_chapter_keeps_the_order_of_the_others(parse: Parse) -> None:
     items = "".join(
         f'<item id="{name}" href="{name}.xhtml" media-type="application/xhtml+xml"/>'

@@ -158,6 +158,17 @@ def test_byte_order_mark_before_the_first_header_is_ignored(parse: Parse) -> Non
     assert parse(b"\xef\xbb\xbfSubject: Beams\r\n\r\nText.", "a.eml").title == "Beams"
 
 
+def test_a_page_saved_as_one_file_is_read(parse: Parse) -> None:
+    page = (
+        "From: <Saved by Blink>\nSubject: Prices\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/related; type="text/html"; boundary="B"\n\n--B\n'
+        "Content-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\n\n"
+        "<p>Gr=C3=B6=C3=9Fe 42</p>\n--B\nContent-Type: text/css\n\np { color: red }\n--B--\n"
+    )
+    document = parse(page.encode(), "a.mht")
+    assert (document.title, document.blocks[-1]) == ("Prices", p("Größe 42"))
+
+
 def test_a_multipart_without_boundary_is_read_as_text(parse: Parse) -> None:
     document = parse(HEADERS + "Content-Type: multipart/mixed\r\n\r\nA hook.\r\n", "a.eml")
     assert list(document.blocks) == [h(1, "Beams"), SENDER, p("A hook.")]

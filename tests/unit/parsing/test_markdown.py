@@ -49,6 +49,22 @@ def test_every_kind_of_markup_is_read(text: str) -> None:
     assert blocks(markdown.nodes_of(text, by_pandoc)) == blocks(by_pandoc(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It costs $10,000/$20,000 or $5-$10.", "It costs $10,000/$20,000 or $5-$10."),
+        ("pay R$79,90 or US$1,499.00 (A$2,299)", "pay R$79,90 or US$1,499.00 (A$2,299)"),
+        ("the area $x^2$ of $n$ fields", "the area x^2 of n fields"),
+        ("Run cmd <file> with <your-key>.", "Run cmd <file> with <your-key>."),
+        ("a List<String> or Vec<T<u8>>", "a List<String> or Vec<T<u8>>"),
+        ("a <b>bold</b> word<br>and <Tag>one</Tag>", "a bold word\nand one"),
+    ],
+)
+def test_amounts_and_placeholders_stay_as_they_are_written(text: str, expected: str) -> None:
+    (block,) = blocks(markdown.nodes_of(text, by_pandoc))
+    assert block.text == expected
+
+
 def test_real_markdown_files_are_read_as_by_pandoc() -> None:
     read = 0
     for path in files():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen.canvas import Canvas
@@ -26,7 +27,7 @@ ROWS = (
 )
 
 
-def _table(rows: object, style: list[object], widths: list[int]) -> bytes:
+def _table(rows: object, style: list[object], widths: list[int] | None) -> bytes:
     out = io.BytesIO()
     SimpleDocTemplate(out, invariant=1).build([Table(rows, widths, style=style)])
     return out.getvalue()
@@ -40,6 +41,15 @@ def test_rows_without_lines_between_them(parse: Parse) -> None:
 def test_two_rows_with_values(parse: Parse) -> None:
     (table,) = parse(_table(ROWS[:3], COLUMNS, [120, 120, 120]), "a.pdf").blocks
     assert table.rows == ROWS[:3]
+
+
+@pytest.mark.parametrize("widths", [None, [80, 200, 80]])
+def test_a_narrow_last_column_is_part_of_the_table(parse: Parse, widths: list[int] | None) -> None:
+    items = ((f"A-{n:03}", f"Item number {n}", f"{n}.50") for n in range(1, 6))
+    rows = (("No", "Item", "Price"), *items)
+    grid = [("GRID", (0, 0), (-1, -1), 0.5, "black")]
+    (table,) = parse(_table(rows, grid, widths), "a.pdf").blocks
+    assert table.rows == rows
 
 
 def test_wrapped_cells_stay_one_row(parse: Parse) -> None:

@@ -118,6 +118,37 @@ def test_raised_text_and_symbols_of_a_sheet(parse: Parse) -> None:
     assert document.blocks[-1].rows == (("Area", "m²"), ("≤ 5 bar", "10⁻⁶"))
 
 
+def test_characters_that_excel_writes_as_numbers(parse: Parse) -> None:
+    book = make_xlsx({"S": {"A1": "one_x000D_two", "B1": "Pre_x005F_x", "A2": "a", "B2": "b"}})
+    assert parse(book, "a.xlsx").blocks[-1].rows == (("one two", "Pre_x"), ("a", "b"))
+
+
+def test_margins_and_shapes_follow_their_sheet(parse: Parse) -> None:
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relations = "<Relationships>{}</Relationships>".format
+    relation = '<Relationship Id="r1" Type="{}/{}" Target="../{}"/>'.format
+    margins = b"<oddHeader>&amp;LForm QM-7&amp;RPage &amp;P</oddHeader>"
+    sheet = "xl/worksheets/sheet1.xml"
+    parts = members(make_xlsx({"S": {"A1": "Part", "B1": "Nm", "A2": "M8", "B2": "25"}}))
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", b"</sheetData>" + margins)
+    book = make_zip(
+        {
+            **parts,
+            "xl/worksheets/_rels/sheet1.xml.rels": relations(
+                relation(office, "drawing", "drawings/drawing1.xml")
+            ),
+            "xl/drawings/drawing1.xml": "<wsDr><sp><txBody><p><t>Valid from</t></p><p><t>May</t>"
+            "</p></txBody></sp></wsDr>",
+            "xl/drawings/_rels/drawing1.xml.rels": relations(
+                relation(office, "chart", "charts/chart1.xml")
+            ),
+            "xl/charts/chart1.xml": "<c><title><tx><t>Torque by bolt</t></tx></title></c>",
+        }
+    )
+    said = [block.text for block in parse(book, "a.xlsx").blocks[2:]]
+    assert said == ["Form QM-7", "Valid from May", "Torque by bolt"]
+
+
 def test_comments_follow_their_sheet(parse: Parse) -> None:
     package = "http://schemas.openxmlformats.org/package/2006"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
