@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import permutations
 
+from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
 from search.answers.checking.names import abbreviates, bare, names, same_name
 from search.answers.checking.numerals import cardinals
@@ -86,7 +87,8 @@ def _names_something_absent(question: str, context: Context) -> bool:
     if any(folded(name) not in folded_text for name in IDENTIFIER.findall(question)):
         return True
     capitals = [word[0].isupper() for word in question.split()]
-    if sum(capitals) > len(capitals) / 2:  # they are no sign of a name
+    is_german = any(primary_code(each.language) == "de" for each in context.passages)
+    if is_german or sum(capitals) > len(capitals) / 2:  # capitals are no sign of a name
         return False
     known = {bare(word) for word in words(folded_text)}
     absent = [

@@ -300,6 +300,16 @@ def test_missing_number_or_name_makes_no_answer(question: str, text: str, is_sur
     assert (found.answerability >= SURE) is is_sure
 
 
+def test_nouns_of_german_are_no_names() -> None:
+    question = Query("Welche Farbe hatte früher gewöhnlich Eichenholz?")
+    for language, is_sure in (("de", True), ("en", False)):
+        texts = "Eichenholz hatte früher gewöhnlich braune Töne.", "Brot geht auf."
+        found = extract(
+            question, context(*texts, language=language), embedder=None, most=1, confidence=1
+        )
+        assert (found.answerability >= SURE) is is_sure
+
+
 def test_long_passage_leaves_sentences_of_another_to_compare() -> None:
     """Else its lead over them could not be measured."""
     embedder = Alike("shed")
