@@ -7,10 +7,17 @@ import re
 from collections.abc import Sequence
 from itertools import permutations
 
+from ingestion.lexical.languages import primary_code
+from ingestion.lexical.second_forms import folded
+from search.answers.checking.names import abbreviates, bare, names, same_name
+from search.answers.checking.numerals import cardinals
+from search.answers.content_words import words
 from search.answers.domain import Context, Statement
+from search.answers.question_forms import NUMBER
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import RecordLookup
+from search.query.spelling_correction import edit_distance
 
 # The most for a piece without the identifier that was asked for: below SURE. A guess.
 NO_RECORD = 0.5
@@ -18,6 +25,9 @@ NO_RECORD = 0.5
 # Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
 # articles, with foreign questions (docs/answers.md).
 CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
+# Of a question for a number whose piece has none; fitted on the same sets.
+NO_NUMBER = -2.4
+MISSPELT_FROM = 6  # letters of a name: a shorter one is one letter from other words. A guess
 WIDEST = 6.0  # margins beyond it say no more; a guess
 # The mean of the fit's questions stands for a confidence that is unknown.
 USUAL_CONFIDENCE = 0.68
@@ -37,8 +47,9 @@ def answerability(
 
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
     share of the question's content words that the piece says with its headings raise it. A number
-    that the passage lacks lowers it, and so does an identifier that the context lacks. It is at
-    most NO_RECORD for a piece of another record than the one that is asked for.
+    that the passage lacks lowers it, and so does a name or an identifier that the context lacks,
+    and a piece without a number where one is asked for. It is at most NO_RECORD for a piece of
+    another record than the one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -48,23 +59,57 @@ def answerability(
     sure = USUAL_CONFIDENCE if retrieval is None else retrieval
     if len(rivals) < len(ranked):
         sure = max(sure, USUAL_CONFIDENCE)
-    everything = " ".join(
-        " ".join((passage.title, *passage.heading_path, passage.text)).casefold()
-        for passage in context.passages
-    )
     own = QuestionWords(question_weights(question, ()))
-    names = (best.section.title, *best.section.heading_path)
-    piece = (best.passage.text[part.start : part.end] for part in quote.parts)
+    headings = " ".join((best.section.title, *best.section.heading_path))
+    piece = " ".join(best.passage.text[part.start : part.end] for part in quote.parts)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)
-        + SAID * own.share(own.lexemes_in(" ".join((*names, *piece))))
+        + SAID * own.share(own.lexemes_in(f"{headings} {piece}"))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
-        + ABSENT * any(name.casefold() not in everything for name in IDENTIFIER.findall(question))
+        + ABSENT * _names_something_absent(question, context)
+        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(piece))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
     return min(probability, NO_RECORD) if _is_another_record(best, lookup) else probability
+
+
+def _names_something_absent(question: str, context: Context) -> bool:
+    """Whether the context lacks an identifier of the question, or a name: all of its words, and of
+    an acronym also what it stands for.
+    """
+    everything = "\n".join(
+        "\n".join((passage.title, *passage.heading_path, passage.text))
+        for passage in context.passages
+    )
+    folded_text = folded(everything)
+    if any(folded(name) not in folded_text for name in IDENTIFIER.findall(question)):
+        return True
+    capitals = [word[0].isupper() for word in question.split()]
+    is_german = any(primary_code(each.language) == "de" for each in context.passages)
+    if is_german or sum(capitals) > len(capitals) / 2:  # capitals are no sign of a name
+        return False
+    known = {bare(word) for word in words(folded_text)}
+    absent = [
+        name
+        for name in names(question)
+        if not any(_is_written(folded(part), word) for part in name.parts for word in known)
+    ]
+    written_out = names(everything) if any(name.text.isupper() for name in absent) else []
+    return not all(any(abbreviates(name, each) for each in written_out) for name in absent)
+
+
+def _is_written(part: str, word: str) -> bool:
+    """Whether a word is the part of a name, inflected or with one wrong letter."""
+    if same_name(part, word):
+        return True
+    is_near = part[0] == word[0] and abs(len(part) - len(word)) <= 1
+    return is_near and len(part) >= MISSPELT_FROM and edit_distance(part, word) == 1
+
+
+def _has_number(text: str) -> bool:
+    return bool(_NUMBER.search(text)) or any(each.is_sure for each in cardinals(text))
 
 
 def _is_another_record(best: Offer, lookup: RecordLookup) -> bool:

@@ -194,10 +194,7 @@ def _start(request: AnswerRequest) -> AnswerDraft:
 def _model(request: AnswerRequest, parameters: AnswerParameters, answer_id: str) -> Model | None:
     if request.is_extractive:
         return None
-    user = (
-        request.viewer if request.viewer is not None and request.viewer.is_authenticated else None
-    )
-    return model_for(parameters, Payer(user, request.budget_key, answer_id))
+    return model_for(parameters, Payer(request.user, request.budget_key, answer_id))
 
 
 def warm_up() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 from django.contrib.auth.models import AnonymousUser
@@ -132,9 +132,9 @@ def settle(call: int, spent: Spent) -> Usage:
     return Usage(prompt, completion, float(cost), spent.usage.estimated)
 
 
-def settle_stale(*, now: datetime | None = None) -> int:
+def settle_stale() -> int:
     """Settle the calls whose worker was lost at their estimated cost; return their number."""
-    before = (now or timezone.now()) - STALE
+    before = timezone.now() - STALE
     return ModelCall.objects.filter(settled=False, at__lt=before).update(settled=True, error="lost")
 
 

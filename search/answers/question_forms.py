@@ -35,6 +35,13 @@ _FORMS = (
         rf"(?:all|every|everything|alle|alles)\b.*|(?:which|what|welche) {_DOCUMENTS}\b.*",
     ),
 )
+# A question that a number answers, in English and German.
+NUMBER = re.compile(
+    r"\bhow (?:many|much|long|often|large|big|far|old|tall|high)\b|\bwhat port\b"
+    r"|\bwh(?:at|ich) (?:is|are|was) the (?:cost|fee|fine|number|price|rate|salary)\b"
+    r"|\bwhat (?:do|does|did) .+ cost\b|\bwie (?:viele?|lange|oft|groß|weit|alt|hoch|teuer)\b",
+    re.IGNORECASE,
+)
 _SIDES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (

@@ -100,11 +100,10 @@ def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[
     is_guess = not kind and end < len(passage.text) and "\n" not in text and is_heading(text)
     if kind == BlockKind.HEADING or is_guess or _names_section(passage, start, text):
         return
-    spans = () if kind == BlockKind.CODE else sentences(text, language=passage.language)
-    if all(span.kind is Kind.CODE for span in spans) and kind != BlockKind.LIST_ITEM:
+    if kind == BlockKind.CODE:
         yield start, end, Kind.CODE
         return
-    for span in spans:
+    for span in sentences(text, language=passage.language):
         what = Kind.PROSE if span.kind is Kind.HEADING else span.kind
         what = Kind.ITEM if kind == BlockKind.LIST_ITEM else what
         yield start + span.start, start + span.end, what

@@ -19,7 +19,7 @@ from ingestion.models import EmbeddingSpace
 from search.answers.answerability import answerability
 from search.answers.content_words import words
 from search.answers.domain import SURE, Context
-from search.answers.question_forms import sides_of
+from search.answers.question_forms import NUMBER, sides_of
 from search.answers.quote_pieces import Quote, is_label, piece_around
 from search.answers.quote_scoring import (
     EMBEDDED,
@@ -211,7 +211,7 @@ _VALUES = tuple(
         (rf"\bwhen (?:is|was|were|did)\b(?!.*\b(?:{_EDITS})\b)", _DATE),
         (r"\bwh(?:at|ich) (?:year|date|day)\b", _DATE),
         (
-            r"\bhow (?:many|much|long|often|large|big|far|old|tall|high)\b|\bwhat port\b",
+            NUMBER.pattern,
             r"(?<![\w.,-])[$€£]?\d[\d,.]*(?<![,.])(?:%| ?[^\W\d_]+)?",
         ),
         (rf"\bwh(?:at|ich) (?:{_KINDS})\b", IDENTIFIER.pattern),

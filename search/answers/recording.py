@@ -81,8 +81,7 @@ def _store(answered: Answered, request: AnswerRequest, started: bool) -> None:
 
 
 def _asker_remains(request: AnswerRequest) -> bool:
-    user = _user(request)
-    thread = request.thread
+    user, thread = request.user, request.thread
     return (user is None or User.objects.filter(pk=user.pk).exists()) and (
         thread is None or Thread.objects.filter(pk=thread.pk).exists()
     )
@@ -111,17 +110,12 @@ def _store_remains(answered: Answered, request: AnswerRequest, started: bool) ->
             source.save()
 
 
-def _user(request: AnswerRequest) -> User | None:
-    viewer = request.viewer
-    return viewer if viewer is not None and viewer.is_authenticated else None
-
-
 def _request_columns(answered: Answered, request: AnswerRequest) -> dict[str, Any]:
     """The columns of an answer that never change."""
     return {
         "public_id": answered.id,
         "thread": request.thread,
-        "user": _user(request),
+        "user": request.user,
         "visitor": request.visitor,
         "channel": request.channel,
         "question": answered.question,

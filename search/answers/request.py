@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from common.accounts.models import User
 from ingestion.models.collections import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
@@ -42,3 +43,8 @@ class AnswerRequest:
     earlier: tuple[str, ...] = ()
     abstain_below: float | None = None
     response: SearchResponse | None = None
+
+    @property
+    def user(self) -> User | None:
+        """The signed-in asker; None for a visitor."""
+        return self.viewer if self.viewer is not None and self.viewer.is_authenticated else None

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.text import Truncator
@@ -37,11 +36,6 @@ STALE = timedelta(hours=1)
 def start(user: User, question: str) -> Thread:
     """Begin a thread; its title is its first question, shortened."""
     return Thread.objects.create(user=user, title=_title(question))
-
-
-def of(viewer: Viewer) -> QuerySet[Thread]:
-    """The viewer's own threads, newest first."""
-    return Thread.objects.owned_by(viewer)
 
 
 def rename(thread: Thread, title: str, *, acting_user: Viewer) -> None:

@@ -24,6 +24,7 @@ from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Document
 from search.answers import threads
+from search.answers.models import Thread
 from search.readers import favourites as starred
 from search.readers import history, saved_searches, search_news
 from search.readers.own_data import own_data
@@ -122,7 +123,8 @@ def export(request: HttpRequest) -> HttpResponse:
     record(Kind.EXPORTED, subject=user, details={"what": "own data"})
     own: dict[str, Any] = own_data(user)
     absolute = request.build_absolute_uri
-    own["threads"] = [threads.export_data(thread, user, absolute) for thread in threads.of(user)]
+    rows = Thread.objects.owned_by(user)
+    own["threads"] = [threads.export_data(thread, user, absolute) for thread in rows]
     text = json.dumps(own, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)

@@ -38,7 +38,7 @@ class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def own_threads(request: HttpRequest) -> QuerySet[Thread]:
     """The threads of a signed-in user with their `questions`, the last used first."""
-    rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
+    rows = Thread.objects.owned_by(_viewer(request)).annotate(questions=Count("answers"))
     return rows.order_by("-updated", "-pk")  # grouping drops the model's order
 
 

@@ -254,7 +254,7 @@ def test_nobody_else_reads_a_thread_unless_it_is_shared(
     assert recording.readable(answer.id, None) is None
     threads.share(thread, False, acting_user=thread.user)
     assert threads.export_data(thread, member)["answers"] == []
-    assert list(threads.of(member)) == []
+    assert list(Thread.objects.owned_by(member)) == []
 
 
 def test_a_reader_of_a_shared_thread_sees_only_what_their_documents_say(

@@ -39,10 +39,10 @@ ALLOWED: dict[str, int] = {
     "0104-checking-answers": 170,  # facts of another row or thing; citations and ends of drafts
     "0093-monitoring": 60,  # absent workers are named
     "0113-weights-by-question": 40,  # titles with all words of a short question
-    "0114-answers-without-a-model": 80,  # lists, counts, comparisons, courtesies
     "0124-normal-form": 390,  # one normal form of words, and second forms beside it
     "0125-two-readers-of-pdf": 875,  # words, digits, directions, rows and notes of a PDF
     "0126-text-of-office-files": 1_760,  # margins, comments, symbols, shapes, sheets, slides
+    "0114-answers-without-a-model": 115,  # lists, counts, courtesies; missing names and numbers
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI

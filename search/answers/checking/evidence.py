@@ -14,6 +14,7 @@ from search.answers.checking.figures import Figure, same, units_in
 from search.answers.checking.names import (
     Identifier,
     Name,
+    abbreviates,
     bare,
     identifiers,
     names,
@@ -351,7 +352,7 @@ def _is_named(name: Name, sources: Sequence[CitedPassage]) -> bool:
     False for a name of two words if each word belongs to a different name there.
     """
     known = [each for source in sources for line in source.all_lines for each in line.names]
-    if any(_abbreviates(name, each) or _abbreviates(each, name) for each in known):
+    if any(abbreviates(name, each) or abbreviates(each, name) for each in known):
         return True
     if name.text.isupper() and any(name.parts[0] in source.plain for source in sources):
         return True  # MIME in "mimetype"
@@ -367,9 +368,3 @@ def _is_named(name: Name, sources: Sequence[CitedPassage]) -> bool:
 
 def _is_in(part: str, words_: Iterable[str]) -> bool:
     return any(same_name(part, word) for word in words_)
-
-
-def _abbreviates(short: Name, long: Name) -> bool:
-    """True for WHO and World Health Organization."""
-    initials = "".join(part[0] for part in long.parts)
-    return len(initials) > 1 and short.parts == (initials,)

@@ -135,6 +135,12 @@ def same_name(one: str, other: str) -> bool:
     return len(short) >= 3 and long.startswith(short) and long[len(short) :] in _NAME_ENDINGS
 
 
+def abbreviates(short: Name, long: Name) -> bool:
+    """True for WHO and World Health Organization."""
+    initials = "".join(part[0] for part in long.parts)
+    return len(initials) > 1 and short.parts == (initials,)
+
+
 def quotations(text: str) -> list[tuple[int, int]]:
     """The [start, end) of the words between quotation marks."""
     spans = []

@@ -66,12 +66,9 @@ class _Unit:
     is_certain: bool
 
 
-def split(text: str, *, language: str = "") -> list[Span]:
-    """The [start, end) of each sentence of an answer's Markdown, with its markers.
-
-    `language`, an optional code, decides whether a full stop after a number ends a sentence.
-    """
-    return [(unit.start, unit.end) for unit in _units(text, 0, language)]
+def split(text: str) -> list[Span]:
+    """The [start, end) of each sentence of an answer's Markdown, with its markers."""
+    return [(unit.start, unit.end) for unit in _units(text, 0)]
 
 
 def completed(text: str, since: int) -> list[Span]:
@@ -82,7 +79,7 @@ def completed(text: str, since: int) -> list[Span]:
     the block's next marker.
     """
     certain: list[Span] = []
-    for unit in _units(text, since, ""):
+    for unit in _units(text, since):
         if not unit.is_certain:
             break
         certain.append((unit.start, unit.end))
@@ -116,11 +113,11 @@ def _is_settled(text: str, span: Span) -> bool:
     return is_cited or len(text) >= span[1] + REACH or _BLANK.search(text, span[1]) is not None
 
 
-def _units(text: str, since: int, language: str) -> Iterator[_Unit]:
+def _units(text: str, since: int) -> Iterator[_Unit]:
     position = since
     while (position := _skip(text, position)) < len(text):
         line_start = text.rfind("\n", 0, position) + 1
-        end = _block_end(text, line_start) or _sentence_end(text, position, language)
+        end = _block_end(text, line_start) or _sentence_end(text, position)
         end = _with_markers(text, end)
         yield _Unit(position, end, _is_certain(text, position, end))
         position = end
@@ -153,13 +150,13 @@ def _block_end(text: str, line_start: int) -> int:
     return 0
 
 
-def _sentence_end(text: str, start: int, language: str) -> int:
+def _sentence_end(text: str, start: int) -> int:
     """The end of the sentence that starts here, within its paragraph or list item."""
     limit = _paragraph_end(text, start)
     first = _ITEM.match(text, start, limit)
     for match in _CODE_OR_STOP.finditer(text, first.end() if first else start, limit):
         is_code = match["code"] is not None
-        if not is_code and _ends_sentence(text, match, limit, language):
+        if not is_code and _ends_sentence(text, match, limit):
             return _trimmed(text, match.end())
     return _trimmed(text, limit)
 
@@ -178,7 +175,7 @@ def _paragraph_end(text: str, start: int) -> int:
     return len(text)
 
 
-def _ends_sentence(text: str, stop: re.Match[str], limit: int, language: str) -> bool:
+def _ends_sentence(text: str, stop: re.Match[str], limit: int) -> bool:
     if stop.end() >= limit or text[stop.start()] not in ".…":
         return True
     if MARKER.match(text, _skip(text, stop.end())):
@@ -192,7 +189,7 @@ def _ends_sentence(text: str, stop: re.Match[str], limit: int, language: str) ->
         return True
     shortened = before[1].casefold()
     if before[1].isdigit() and len(before[1]) <= 2:
-        return word.casefold() not in _MONTHS and language != "de"
+        return word.casefold() not in _MONTHS
     if shortened in _SHORT:
         # "Inc. The" may end one, "Dr. Smith" does not; a number after it never begins one.
         return shortened in _MAY_END and len(word) > 1 and word[0].isupper()

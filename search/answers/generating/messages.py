@@ -163,14 +163,14 @@ def judge_messages(sentences: dict[int, Sentence], context: Context) -> Messages
     return _messages(_JUDGE.format(name=name), f"<{name}>\n{lines}\n</{name}>")
 
 
-def read_rewrite(text: str, default: str) -> str:
+def read_rewrite(text: str) -> str:
     """The question in a reply to `standalone_messages` or `rewrite_messages`.
 
-    `default` for anything but {"question": "..."} with a question of a permitted length.
+    Empty for anything but {"question": "..."} with a question of a permitted length.
     """
     value = _object(text).get("question")
     question = " ".join(value.split()) if isinstance(value, str) else ""
-    return question if 0 < len(question) <= MAX_QUERY_CHARS else default
+    return question if len(question) <= MAX_QUERY_CHARS else ""
 
 
 def read_searches(text: str, most: int) -> list[str]:

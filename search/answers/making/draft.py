@@ -95,7 +95,7 @@ class AnswerDraft:
 
     @property
     def worth(self) -> float | None:
-        """The confidence of the answer, also of refused quotes; 0 if a model's text cites nothing."""
+        """The answer's confidence, also of refused quotes; 0 if a model's text cites nothing."""
         if self.now.confidence is not None and not self.now.model:
             return self.now.confidence
         if self.now.model and not self.now.cited:

@@ -47,7 +47,7 @@ async def stand_alone(work: AnswerDraft) -> None:
     question = work.now.question
     began, before = time.perf_counter(), work.usage()
     reply = await work.ask(standalone_messages(question, work.earlier), "standalone")
-    text = _short(read_rewrite(reply, "")) or work.rule_question
+    text = _short(read_rewrite(reply)) or work.rule_question
     if text and text != question:
         work.now = replace(work.now, searched_for=text)
         work.add_step("standalone", text, began, before)
@@ -115,7 +115,7 @@ async def widen(work: AnswerDraft) -> bool:
     began, before = time.perf_counter(), work.usage()
     languages = await in_thread(lambda: _languages(work.request.viewer))
     reply = await work.ask(rewrite_messages(question, languages), "rewrite")
-    text = _short(read_rewrite(reply, ""))
+    text = _short(read_rewrite(reply))
     work.add_step("rewrite", text, began, before)
     if not work.has_model:
         return False

@@ -278,6 +278,38 @@ def test_margin_over_nothing_is_not_measured() -> None:
         assert (found.answerability >= SURE) is is_sure
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "is_sure"),
+    [
+        ("How many beams are in the shed?", "The shed has beams.", False),
+        ("How many beams are in the shed?", "The shed has one of the beams.", False),
+        ("How many beams are in the shed?", "The shed has twelve beams.", True),
+        ("What is the price of beams?", "The price of beams is on the list.", False),
+        ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
+        ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
+        ("Where does the shed of Zürich keep beams?", "The shed of Zurich keeps beams.", True),
+        ("Where does Lovelase keep the beam?", "Lovelace keeps the beam in the shed.", True),
+        ("Where does the BSA keep beams?", "The Berlin Shed Association keeps beams.", True),
+        ("Where does the BSA keep beams?", "The association keeps beams.", False),
+        ("Where Does The Shed Keep Oak Beams?", "The shed keeps beams.", True),
+    ],
+)
+def test_missing_number_or_name_makes_no_answer(question: str, text: str, is_sure: bool) -> None:
+    held = Context((passage(1, text), passage(2, "Bread rises.")))
+    found = extract(Query(question), held, embedder=None, most=1, confidence=1)
+    assert (found.answerability >= SURE) is is_sure
+
+
+def test_nouns_of_german_are_no_names() -> None:
+    question = Query("Welche Farbe hatte früher gewöhnlich Eichenholz?")
+    for language, is_sure in (("de", True), ("en", False)):
+        texts = "Eichenholz hatte früher gewöhnlich braune Töne.", "Brot geht auf."
+        found = extract(
+            question, context(*texts, language=language), embedder=None, most=1, confidence=1
+        )
+        assert (found.answerability >= SURE) is is_sure
+
+
 def test_long_passage_leaves_sentences_of_another_to_compare() -> None:
     """Else its lead over them could not be measured."""
     embedder = Alike("shed")
