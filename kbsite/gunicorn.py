@@ -44,10 +44,9 @@ if not Env().bool("BEHIND_PROXY", default=False):
 # glibc would raise both to the largest block that was ever freed: then the arena of each thread
 # keeps up to 64 MB of free memory, and a process grows for as long as threads meet large requests
 # (benchmarks/notes/serving.md). Forked processes inherit them. Other C libraries lack the function.
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # malloc.h
 if _mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
-    _mallopt(_MMAP_THRESHOLD, 1024**2)
-    _mallopt(_TRIM_THRESHOLD, 4 * 1024**2)
+    _mallopt(-3, 1024**2)  # M_MMAP_THRESHOLD of malloc.h
+    _mallopt(-1, 4 * 1024**2)  # M_TRIM_THRESHOLD
 # Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
