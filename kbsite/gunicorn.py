@@ -5,6 +5,7 @@ Gunicorn's own variables and flags take precedence; .env.example lists ours.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import resource
@@ -40,6 +41,12 @@ workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
 # Else gunicorn believes any client on this machine that it came by https.
 if not Env().bool("BEHIND_PROXY", default=False):
     secure_scheme_headers: dict[str, str] = {}
+# glibc would raise both to the largest block that was ever freed: then the arena of each thread
+# keeps up to 64 MB of free memory, and a process grows for as long as threads meet large requests
+# (benchmarks/notes/serving.md). Forked processes inherit them. Other C libraries lack the function.
+if _mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+    _mallopt(-3, 1024**2)  # M_MMAP_THRESHOLD of malloc.h
+    _mallopt(-1, 4 * 1024**2)  # M_TRIM_THRESHOLD
 # Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 

@@ -79,14 +79,12 @@ def _embed(text: str, space: EmbeddingSpace, seconds: float) -> tuple[Sequence[f
 def warm_up() -> None:
     """Load the active space's model now, so that the first search does not wait for it.
 
-    Also loads the language recognition, for a model that knows several languages, and the list of
-    ordinary words.
+    Also loads the list of ordinary words and the language recognition: 70 MB, which the first
+    unusual question and the first answer would load.
     """
     is_listed("warm", "en")
+    language_odds("warm up")
     try:
-        embedder = spaces.embedder()
-        embedder.embed_query("warm up")
-        if len(embedder.card.languages) != 1:
-            language_odds("warm up")
+        spaces.embedder().embed_query("warm up")
     except (EmbeddingError, DatabaseError) as error:
         logger.warning("The embedding model is not available: %s", error)

@@ -340,3 +340,22 @@ site.WARMING, site._warm_up = 0.1, lambda: time.sleep(60)
 site.post_worker_init(None)
 """
     subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True, timeout=50)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of glibc and /proc")
+def test_large_blocks_return_to_the_system_between_small_ones() -> None:
+    code = """
+import re, kbsite.gunicorn
+def megabytes():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
+bytearray(30 * 1024**2)  # freed: glibc's own threshold is above it from now on
+before = megabytes()
+blocks, small = [], []
+for _ in range(20):
+    blocks.append(b"x" * (4 * 1024**2))
+    small.append(b"y" * 5_000)
+assert megabytes() - before > 60
+del blocks
+assert megabytes() - before < 10, megabytes() - before
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True, timeout=50)

@@ -20,7 +20,6 @@ from django.utils.translation import ngettext
 from common.circuit_breaker import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL
 from ingestion.embedding.openai_client import connect, reason
-from ingestion.lexical.languages import language_odds
 from search.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -76,15 +75,12 @@ def configured() -> Server | None:
 
 
 def warm_up() -> None:
-    """Load the client, and what recognises a question's language, if there is a server to ask.
+    """Load the client, if there is a server to ask.
 
-    Each takes half a second; they are loaded where they are used, for all the processes that never
-    ask.
+    It takes half a second, and is loaded where it is used, for all the processes that never ask.
     """
     if configured() is not None:
         import openai  # noqa: F401
-
-        language_odds("warm up")
 
 
 def model_name(server: Server) -> str:
