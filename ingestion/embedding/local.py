@@ -219,7 +219,6 @@ class LocalEmbedder(Embedder):
                 f"The model {self._card.name} cannot be loaded: {error}. Copy its files again, "
                 "or choose another model."
             ) from error
-        session._model_bytes = None  # else it keeps the file, 23 MB, beside what it made of it
         return session, self._names(session)
 
     def _names(self, session: Any) -> list[str]:

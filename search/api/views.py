@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -200,7 +201,11 @@ class SchemaOnce(SchemaGenerator):
     """Makes the OpenAPI schema once in a process: it is the same for every reader and language."""
 
     def get_schema(self, *_: Any, **__: Any) -> Any:
-        return _schema()
+        with _making:  # the views' inspectors are shared: two threads would mix their operations
+            return _schema()
+
+
+_making = Lock()
 
 
 @cache

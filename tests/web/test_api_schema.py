@@ -8,7 +8,9 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +35,7 @@ from common.accounts.models import User
 from ingestion.documents import processing_steps
 from ingestion.models import Document, Import
 from search.answers.domain import CONFIDENCE, Answered
+from search.api import views
 from search.mcp.tool_results import AnswerItem
 from search.models import SearchProfile
 from search.tuning import drafts
@@ -47,6 +50,27 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 def schema() -> dict[str, Any]:
     made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return made
+
+
+def test_a_schema_that_several_ask_for_at_once_is_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its making changes inspectors that all threads share: it failed for some of them."""
+    made: list[str] = []
+
+    def get_schema(*_: Any, **__: Any) -> dict[str, str]:
+        made.append("begun")
+        time.sleep(0.05)
+        return {"openapi": "3"}
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", get_schema)
+    views._schema.cache_clear()
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            schemas = [*threads.map(lambda _: views.SchemaOnce().get_schema(), range(4))]
+    finally:
+        views._schema.cache_clear()
+    assert (len(made), schemas) == (1, [{"openapi": "3"}] * 4)
 
 
 def test_the_schema_is_valid_and_without_warnings(tmp_path: Any) -> None:

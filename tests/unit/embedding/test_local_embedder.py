@@ -331,9 +331,3 @@ def test_senseless_settings_are_refused(
 ) -> None:
     with pytest.raises(EmbeddingRejected, match=message):
         EmbedderConfig.of(kind, **options)
-
-
-def test_the_file_of_the_model_is_not_kept(minilm: LocalEmbedder) -> None:
-    session, _ = minilm._session.get()
-    kept = [each for each in vars(session).values() if isinstance(each, bytes)]
-    assert sum(map(len, kept)) < 1_000_000
