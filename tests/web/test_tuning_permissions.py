@@ -129,7 +129,7 @@ def names(administrator: User) -> dict[str, Any]:
     publication = Publication.objects.create(
         profile=draft, fingerprint="0" * 64, user=administrator, state="refused"
     )
-    run = EvaluationRun.objects.create(kind="golden", state="done", profile=draft)
+    run = EvaluationRun.objects.create(state="done", profile=draft)
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)

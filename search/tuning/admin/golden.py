@@ -238,9 +238,7 @@ def _last_measure() -> Subquery:
     """
     active = SearchProfile.State.ACTIVE
     runs = EvaluationRun.objects.filter(
-        Q(profile__state=active) | Q(baseline__state=active),
-        kind=EvaluationRun.Kind.GOLDEN,
-        state=EvaluationRun.State.DONE,
+        Q(profile__state=active) | Q(baseline__state=active), state=EvaluationRun.State.DONE
     )
     measured = Func(
         "by_query",
