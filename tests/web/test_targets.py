@@ -253,7 +253,6 @@ def found(db: None) -> Optimisation:
             "worse": 7,
             "more_queries": 55,
             "normalisers": {"vector": "minmax"},
-            "origins": {"person": 40},
             "fingerprint": fingerprint(profile),
             "seconds": 12.0,
             "classes": [

@@ -101,8 +101,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "goldenquery/{query}/change/"): VIEWER,
     ("get", "goldenquery/import/"): JUDGE,
     ("get", "goldenquery/export/"): VIEWER,
-    ("post", "goldenquery/{query}/judge/"): JUDGE,
-    ("post", "goldenquery/undo/"): JUDGE,
     ("get", "optimisation/"): VIEWER,
     ("get", "optimisation/start/"): TUNER,
     ("get", "optimisation/{optimisation}/change/"): VIEWER,

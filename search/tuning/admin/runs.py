@@ -33,7 +33,7 @@ from search.tuning.admin.gate import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
-from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation
+from search.tuning.models import EvaluationRun, Optimisation
 
 State = JobState
 Run = TypeVar("Run", EvaluationRun, Optimisation)
@@ -104,8 +104,7 @@ class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
             self.service.cancel(row)
             return gettext("It has been cancelled.")
 
-        may = self.cancel_permission
-        return self.acted(request, pk, act, permission=may, failure=messages.WARNING)
+        return self.acted(request, pk, act, permission=self.cancel_permission)
 
 
 @admin.register(EvaluationRun)
@@ -240,7 +239,7 @@ def _result(row: Optimisation) -> dict[str, Any]:
     if not classes:
         return {}
     every = gettext("All questions") if row.profile.as_profile().is_uniform else ""
-    origins, scales = dict(GoldenQuery.Origin.choices), dict(NORMALISERS)
+    scales = dict(NORMALISERS)
     signals = [
         signal
         for signal in Signal
@@ -267,5 +266,4 @@ def _result(row: Optimisation) -> dict[str, Any]:
             (registry.label(Signal(signal)), scales.get(name, name))
             for signal, name in row.found["normalisers"].items()
         ],
-        "origins": [(origins.get(name, name), of) for name, of in row.found["origins"].items()],
     }

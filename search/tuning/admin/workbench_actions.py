@@ -203,8 +203,7 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     user = actor(request)
     action = posted.get("action")
     if action == "undo":
-        undone = judging.undo(acting_user=user)
-        return {"said": undone.message if undone else gettext("There is nothing to undo.")}
+        return {"said": judging.undo(acting_user=user)}
     document = document_of(request, posted)
     text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
     if action == "clear":

@@ -16,4 +16,5 @@ class Migration(migrations.Migration):
         migrations.RemoveIndex("evaluationrun", "run_of_profile"),
         migrations.RemoveField("evaluationrun", "kind"),
         migrations.RemoveField("evaluationrun", "collection"),
+        migrations.RemoveField("goldenquery", "origin"),
     ]
