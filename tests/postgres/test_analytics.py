@@ -230,7 +230,7 @@ class TestAlerts:
             patched.setattr(EmailMessage, "send", refuse)
             assert nightly.deliver() == 0
             alert = Alert.objects.get()
-            assert (alert.delivered, alert.attempts, alert.error) == ([], 1, "no route")
+            assert (alert.to_mail, alert.attempts, alert.error) == (True, 1, "no route")
         assert nightly.deliver() == 0  # not so soon
         assert nightly.deliver(now=timezone.now() + nightly.PAUSE * 1.1) == 1
         assert Alert.objects.get().error == ""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -87,7 +85,7 @@ class QualityRun(models.Model):
 
 
 class Alert(models.Model):
-    """A warning about a quality run; `wanted` and `delivered` name its delivery channels."""
+    """A warning about a quality run; `to_mail`: its mail is not sent yet."""
 
     run = models.OneToOneField(
         EvaluationRun,
@@ -98,18 +96,12 @@ class Alert(models.Model):
     subject = models.CharField(max_length=200)
     findings = models.JSONField(default=dict)
     created = models.DateTimeField(default=timezone.now, editable=False)
-    wanted = ArrayField(models.CharField(max_length=10), default=list)
-    delivered = ArrayField(models.CharField(max_length=10), default=list, blank=True)
+    to_mail = models.BooleanField(default=False, db_default=False)
     attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
 
     class Meta:
         ordering = ("-created", "-pk")
-        constraints = (
-            models.CheckConstraint(
-                condition=Q(delivered__contained_by=F("wanted")), name="alert_delivered_as_wanted"
-            ),
-        )
 
     def __str__(self) -> str:
         return self.subject
