@@ -1,10 +1,12 @@
 from django.db import migrations
 
-# Runs on judged collections, to which nothing refers. The constraints are checked at once, since a
-# table cannot be altered while they wait for the commit.
-DELETE_OTHERS = """
+# Runs on judged collections, to which nothing refers.
+DELETE_OTHERS = "DELETE FROM tuning_evaluationrun WHERE kind <> 'golden'"
+# The columns stay for one release: web servers of the version before read them during an upgrade.
+DEFAULTS = """
 SET CONSTRAINTS ALL IMMEDIATE;
-DELETE FROM tuning_evaluationrun WHERE kind <> 'golden';
+ALTER TABLE tuning_evaluationrun ALTER kind SET DEFAULT 'golden', ALTER collection SET DEFAULT '';
+ALTER TABLE tuning_goldenquery ALTER origin SET DEFAULT 'person';
 """
 
 
@@ -13,8 +15,13 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(DELETE_OTHERS, migrations.RunSQL.noop),
+        migrations.RunSQL(DEFAULTS, migrations.RunSQL.noop),
         migrations.RemoveIndex("evaluationrun", "run_of_profile"),
-        migrations.RemoveField("evaluationrun", "kind"),
-        migrations.RemoveField("evaluationrun", "collection"),
-        migrations.RemoveField("goldenquery", "origin"),
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.RemoveField("evaluationrun", "kind"),
+                migrations.RemoveField("evaluationrun", "collection"),
+                migrations.RemoveField("goldenquery", "origin"),
+            ],
+        ),
     ]

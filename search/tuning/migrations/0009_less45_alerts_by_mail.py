@@ -1,8 +1,12 @@
 from django.db import migrations, models
 
 UNSENT = """
-SET CONSTRAINTS ALL IMMEDIATE;
 UPDATE tuning_alert SET to_mail = true WHERE 'mail' = ANY(wanted) AND NOT 'mail' = ANY(delivered);
+"""
+# The columns stay for one release: web servers of the version before read them during an upgrade.
+DEFAULTS = """
+SET CONSTRAINTS ALL IMMEDIATE;
+ALTER TABLE tuning_alert ALTER wanted SET DEFAULT '{}', ALTER delivered SET DEFAULT '{}';
 """
 
 
@@ -14,7 +18,12 @@ class Migration(migrations.Migration):
             "alert", "to_mail", models.BooleanField(db_default=False, default=False)
         ),
         migrations.RunSQL(UNSENT, migrations.RunSQL.noop),
-        migrations.RemoveConstraint("alert", "alert_delivered_as_wanted"),
-        migrations.RemoveField("alert", "wanted"),
-        migrations.RemoveField("alert", "delivered"),
+        migrations.RunSQL(DEFAULTS, migrations.RunSQL.noop),
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.RemoveConstraint("alert", "alert_delivered_as_wanted"),
+                migrations.RemoveField("alert", "wanted"),
+                migrations.RemoveField("alert", "delivered"),
+            ],
+        ),
     ]
