@@ -93,7 +93,6 @@ class GoldenQueries:
         query = GoldenQuery(
             public_id=row["id"],
             collections=_scope(row, collection),
-            origin=GoldenQuery.Origin.IMPORTED,
             must_be_first=first.first() if row["must_be_first"] else None,
             created=moment(row["created"]),
             **{name: row[name] for name in self.fields},

@@ -65,11 +65,6 @@ class JudgedCollection:
                 str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or "")
             )
 
-    def corpus_hash(self) -> str:
-        """SHA-256 of the corpus file."""
-        with (self.folder / CORPUS).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
 
 class Corpus(Protocol):
     """The documents of a judged collection, with the names that judgements use."""

@@ -19,7 +19,7 @@ from benchmarks.judged.collections import (
     find_all,
 )
 from benchmarks.judged.loading import load, relevance_folder
-from benchmarks.judged.profile_runs import MeasuredCollection, evaluate, record
+from benchmarks.judged.profile_runs import MeasuredCollection, evaluate
 from benchmarks.judged.sections import SectionCollection, resolve
 from search.engine import configuration
 from search.management import progress
@@ -38,7 +38,7 @@ ELSEWHERE = (
 
 
 def run(arguments: Sequence[str]) -> list[MeasuredCollection]:
-    """Measure, print and record; return the outcomes. Raises EvaluationError."""
+    """Measure and print; return the outcomes. Raises EvaluationError."""
     options = parser().parse_args(arguments)
     outcomes: list[MeasuredCollection] = []
     # The same profile twice would only measure noise.
@@ -47,8 +47,6 @@ def run(arguments: Sequence[str]) -> list[MeasuredCollection]:
         corpus = _corpus(judged, options.processes)
         with progress(judged.name) as update:
             evaluation = evaluate(judged, corpus, profiles, limit=options.limit, progress=update)
-        for outcome in evaluation:
-            record(outcome)
         _write(as_text(evaluation))
         outcomes += evaluation
     if options.json:

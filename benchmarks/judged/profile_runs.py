@@ -9,7 +9,6 @@ from benchmarks.judged.collections import Corpus, JudgedCollection
 from search.domain import Profile, QueryClass
 from search.engine import configuration
 from search.engine.embed import warm_up
-from search.models import SearchProfile
 from search.pipeline import Choices
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.beir import EvaluationError
@@ -17,12 +16,10 @@ from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.profile_runs import (
     class_by_our_rules,
     embedding_time,
-    figures,
     latency,
     problem_of,
     response_to,
 )
-from search.tuning.models import EvaluationRun
 
 
 @dataclass(slots=True)
@@ -91,20 +88,6 @@ def evaluate(
             for name in measures.NAMES
         }
     return outcomes
-
-
-def record(outcome: MeasuredCollection) -> EvaluationRun:
-    """Store the outcome as an evaluation run."""
-    names = {outcome.profile.name, outcome.baseline.name}
-    rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=names)}
-    return EvaluationRun.objects.create(
-        profile=rows[outcome.profile.name, outcome.profile.version],
-        baseline=rows[outcome.baseline.name, outcome.baseline.version],
-        collection=outcome.judged.name,
-        corpus_hash=outcome.judged.corpus_hash(),
-        latency_ms=outcome.latency,
-        **figures(outcome.values, outcome.classes, outcome.differences),
-    )
 
 
 def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:

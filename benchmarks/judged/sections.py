@@ -11,7 +11,6 @@ sections the innermost counts.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -42,10 +41,6 @@ class SectionCollection(JudgedCollection):
 
     load: Callable[[Say, int], tuple[Sequence[str], Mapping[str, str]]]
     without_answer: Mapping[str, str] = field(default_factory=dict)
-
-    def corpus_hash(self) -> str:
-        """SHA-256 of the judgements."""
-        return hashlib.sha256((self.folder / QRELS).read_bytes()).hexdigest()
 
 
 def read_sections(

@@ -190,35 +190,24 @@ class OwnPages(Generic[Row]):
         frame = self.page_context(request, title)
         return TemplateResponse(request, f"admin/{template}", {**frame, **context})
 
-    def attempt(
-        self, request: HttpRequest, act: Callable[[], object], *, failure: int = messages.ERROR
-    ) -> bool:
+    def attempt(self, request: HttpRequest, act: Callable[[], object]) -> bool:
         """Run `act` and show its text, if any, or its UserError; return whether it succeeded."""
         try:
             text = act()
         except UserError as error:
-            self.message_user(request, str(error), failure)
+            self.message_user(request, str(error), messages.ERROR)
             return False
         if text:
             self.message_user(request, text, messages.SUCCESS)
         return True
 
     def acted(
-        self,
-        request: HttpRequest,
-        pk: int,
-        act: Callable[[Row], object],
-        *,
-        permission: str = "",
-        failure: int = messages.ERROR,
+        self, request: HttpRequest, pk: int, act: Callable[[Row], object], *, permission: str
     ) -> HttpResponse:
-        """Run a button's action on a row, and redirect to the row's page; `act` as for `attempt`.
-
-        Without `permission`, the user must be permitted to change the row.
-        """
-        row = self.seen(request, pk, permission) if permission else self.changeable(request, pk)
+        """Run a button's action on a row, and redirect to its page; `act` as for `attempt`."""
+        row = self.seen(request, pk, permission)
         if request.method == "POST":
-            self.attempt(request, partial(act, row), failure=failure)
+            self.attempt(request, partial(act, row))
         return self.back_to(row.pk)
 
     def back_to(self, pk: int) -> HttpResponse:

@@ -20,12 +20,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
 )
 
 from common.admin.mixins import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import MetadataFormField
+from ingestion.admin.fields import ListField, MetadataFormField
 from ingestion.documents.bulk_changes import MOST_MOVED
 from ingestion.documents.restricted_readers import Arranged, Readers, UnknownReader
 from ingestion.errors import IngestionError
@@ -52,23 +51,6 @@ class MoveForm(forms.Form):
         self.fields["to"].queryset = visible  # type: ignore[attr-defined]
 
 
-class ListField(forms.CharField):
-    """Texts with commas between them."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **kwargs)
-
-    def prepare_value(self, value: Any) -> Any:
-        return ", ".join(value) if isinstance(value, list | tuple) else value
-
-    def to_python(self, value: Any) -> Any:
-        entered = super().to_python(value) or ""
-        return [text.strip() for text in entered.split(",") if text.strip()]
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool(list(initial or []) != self.to_python(data))
-
-
 class ReadersForm(forms.Form):
     """The only readers of documents. `viewer` must be one of them, unless a superuser."""
 
@@ -84,7 +66,9 @@ class ReadersForm(forms.Form):
         ),
     )
     reader_people = ListField(
-        label=_("People who may read it"), help_text=_("User names, separated by commas.")
+        required=False,
+        label=_("People who may read it"),
+        help_text=_("User names, separated by commas."),
     )
 
     def clean(self) -> dict[str, Any]:
@@ -104,11 +88,15 @@ class ReadersForm(forms.Form):
 class AnnotateForm(forms.Form):
     """Changes of tags and metadata, at least one."""
 
-    add_tags = ListField(label=_("Add tags"), help_text=_("Separate them by commas: pump, valve."))
-    remove_tags = ListField(label=_("Remove tags"))
+    add_tags = ListField(
+        required=False, label=_("Add tags"), help_text=_("Separate them by commas: pump, valve.")
+    )
+    remove_tags = ListField(required=False, label=_("Remove tags"))
     give = MetadataFormField()
     drop = ListField(
-        label=_("Remove keys"), help_text=_("Keys of metadata, such as department, due.")
+        required=False,
+        label=_("Remove keys"),
+        help_text=_("Keys of metadata, such as department, due."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -147,15 +148,15 @@ class IntakeForm(forms.Form):
 class LinesField(forms.CharField):
     """A list of strings, one per line; unlike ArrayField's own field it allows commas."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}), **kwargs)
+    widget: Any = UnfoldAdminTextareaWidget(attrs={"rows": 4})
+    joint, divider = "\n", re.compile(r"[\r\n]")
 
     def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list | tuple) else value
+        return self.joint.join(value) if isinstance(value, list | tuple) else value
 
     def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        texts = self.divider.split(super().to_python(value) or "")
+        return [text.strip() for text in texts if text.strip()]
 
     def validate(self, value: Any) -> None:
         if self.required and not value:
@@ -167,6 +168,13 @@ class LinesField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return bool(list(initial or []) != self.to_python(data))
+
+
+class ListField(LinesField):
+    """Strings with commas between them."""
+
+    widget = UnfoldAdminTextInputWidget
+    joint, divider = ", ", re.compile(",")
 
 
 class MetadataKeysField(LinesField):

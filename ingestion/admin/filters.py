@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.admin import SimpleListFilter
 from django.db.models import Q, QuerySet
@@ -18,10 +18,6 @@ from ingestion.models import Collection, SourceKind, State
 from ingestion.models.collections import language_name
 from ingestion.models.documents import INCOMPLETE
 from ingestion.models.versions import UNFINISHED
-
-if TYPE_CHECKING:
-    pass
-
 
 Choices = list[tuple[str, str]]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -201,7 +201,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             action.perform(space, acting_user=actor(request))
             return f"{space}: {action.done}"
 
-        self.attempt(request, act, failure=messages.WARNING)
+        self.attempt(request, act)
         return redirect("admin:ingestion_embeddingspace_changelist")
 
     # --- actions, all by spaces.changes ---------------------------------------------

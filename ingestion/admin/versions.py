@@ -28,12 +28,11 @@ from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """One line of the history. `difference` is the change in chunks; empty if unknown."""
+    """One line of the history."""
 
     version: DocumentVersion
     label: Any
     is_current: bool
-    difference: str = ""
 
     @property
     def gap(self) -> str:
@@ -50,22 +49,11 @@ class VersionRow:
 def version_rows(
     document: Document, versions: Sequence[DocumentVersion], label: Callable[..., Any]
 ) -> tuple[VersionRow, ...]:
-    """The history, newest first, each with its change in the number of chunks."""
-    older = [*versions[1:], None]
+    """The history, newest first."""
     return tuple(
-        VersionRow(
-            version, label(version), version.pk == document.current_id, _difference(version, before)
-        )
-        for version, before in zip(versions, older, strict=True)
+        VersionRow(version, label(version), version.pk == document.current_id)
+        for version in versions
     )
-
-
-def _difference(version: DocumentVersion, before: DocumentVersion | None) -> str:
-    """The signed difference in chunks; empty if either version has none."""
-    if before is None or not version.chunk_count or not before.chunk_count:
-        return ""
-    difference = version.chunk_count - before.chunk_count
-    return f"{difference:+d}" if difference else "±0"
 
 
 class NewVersionForm(forms.Form):

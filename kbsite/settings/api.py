@@ -85,7 +85,6 @@ SPECTACULAR_SETTINGS = {
         "ProfileStateEnum": "search.models.SearchProfile.State",
         "InteractionKindEnum": "search.analytics.models.Interaction.Kind",
         "RunStateEnum": "search.tuning.models.EvaluationRun.State",
-        "RunKindEnum": "search.tuning.models.EvaluationRun.Kind",
         "PublicationStateEnum": "search.tuning.models.Publication.State",
         "ScoreNormaliserEnum": "search.models.rules.NORMALISERS",
         "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -21,7 +21,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.views import ChangeList
 
 from common.accounts.models import User
 from common.admin.mixins import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
@@ -30,16 +29,6 @@ from search.analytics import gap_queue
 from search.analytics.gap_queue import COSTS, GapSummary
 from search.analytics.models import Gap, GapStep, Interaction, SearchEvent, Sign
 from search.errors import GapError, SearchError
-
-
-class SearchEventList(ChangeList):  # type: ignore[misc]
-    """The list of searches; the total is counted only without filters."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if not self.query and not self.get_filters_params():
-            # Without the total, Django's heading would offer "Show all".
-            self.full_result_count = self.result_count
 
 
 @admin.register(SearchEvent)
@@ -58,8 +47,13 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
     show_full_result_count = False
     list_before_template = "admin/steelyard/events_note.html"
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return SearchEventList
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """The list, whose total is counted only without filters."""
+        searches = super().get_changelist_instance(request)
+        if not searches.query and not searches.get_filters_params():
+            # Without the total, Django's heading would offer "Show all".
+            searches.full_result_count = searches.result_count
+        return searches
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
         queryset: QuerySet[SearchEvent] = super().get_queryset(request)
@@ -274,7 +268,7 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
     try:
         query, collections = gap_queue.question(gap, request.user)
         result = gap_queue.snapshot(query, viewer=request.user, collections=collections)
-        now = GapStep(after=asdict(result), query=query)
+        now = GapStep(after=result, query=query)
     except SearchError as error:
         problem = str(error)
     readable = gap_queue.readable_results([*steps, *([now] if now else [])], request.user)

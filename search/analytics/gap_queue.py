@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -129,30 +129,19 @@ def costly_count(viewer: Viewer) -> int:
     return open_ones.order_by().values("wording__gap").distinct().count()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The result of searching for a gap's question, for one viewer at one time."""
-
-    total: int
-    results: list[str]
-    confidence: float | None
-    unsure: bool
-    profile: str
-
-
-def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> Snapshot:
-    """The current search result of `query` for `viewer`. Raises SearchError."""
+def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str]) -> dict[str, Any]:
+    """The current search result for `viewer`, as a GapStep stores it. Raises SearchError."""
     narrowed = Filters(collections=tuple(collections))
     response = search(
         query, viewer=viewer, filters=narrowed, page_size=TOP_RESULTS, purpose=Purpose.TUNER
     )
-    return Snapshot(
-        total=response.total,
-        results=list(dict.fromkeys(result.document_id for result in response.results)),
-        confidence=response.confidence,
-        unsure=response.low_confidence,
-        profile=f"{response.profile.name}@{response.profile.version}",
-    )
+    return {
+        "total": response.total,
+        "results": list(dict.fromkeys(result.document_id for result in response.results)),
+        "confidence": response.confidence,
+        "unsure": response.low_confidence,
+        "profile": f"{response.profile.name}@{response.profile.version}",
+    }
 
 
 def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
@@ -243,7 +232,7 @@ def _last_begun(gap: Gap) -> GapStep | None:
 def _run(gap: Gap, viewer: User) -> tuple[str, dict[str, Any]]:
     """The gap's main wording that `viewer` may read, and its search result for them."""
     query, collections = question(gap, viewer)
-    return query, asdict(snapshot(query, viewer=viewer, collections=collections))
+    return query, snapshot(query, viewer=viewer, collections=collections)
 
 
 def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:

@@ -57,8 +57,13 @@ def is_recorded(request: HttpRequest) -> bool:
     headers = request.headers
     if headers.get("DNT") == "1" or headers.get("Sec-GPC") == "1":
         return False
-    purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
-    return "prefetch" not in purpose and not ROBOT.search(headers.get("User-Agent", ""))
+    return not is_prefetched(request) and not ROBOT.search(headers.get("User-Agent", ""))
+
+
+def is_prefetched(request: HttpRequest) -> bool:
+    """Whether a browser fetches the page in case that its reader opens it."""
+    names = ("Sec-Purpose", "Purpose", "X-Moz")
+    return any("prefetch" in request.headers.get(name, "") for name in names)
 
 
 def _hashed(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -164,7 +164,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
                 profiles.activate(profile, acting_user=actor(request), reason=reason)
                 return gettext("%(profile)s is active from the next answer.") % {"profile": profile}
 
-            self.attempt(request, act, failure=messages.WARNING)
+            self.attempt(request, act)
             return redirect("admin:answers_answerprofile_changelist")
         active = AnswerProfile.active()
         title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")

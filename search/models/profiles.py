@@ -64,9 +64,30 @@ class SearchProfile(VersionedProfile):
             "A weighted sum keeps the differences between scores; rank fusion uses ranks only."
         ),
     )
-    vector_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="none")
-    keyword_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="max")
-    title_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="none")
+    vector_normaliser = models.CharField(
+        max_length=16,
+        choices=NORMALISERS,
+        default="none",
+        help_text=_(
+            "How cosine similarities become strengths. Min-max scaling gives the best candidate "
+            "the full strength even if nothing matches."
+        ),
+    )
+    keyword_normaliser = models.CharField(
+        max_length=16,
+        choices=NORMALISERS,
+        default="max",
+        help_text=_(
+            "How keyword scores become strengths. Unscaled, they have no upper bound and dominate "
+            "the other signals."
+        ),
+    )
+    title_normaliser = models.CharField(
+        max_length=16,
+        choices=NORMALISERS,
+        default="none",
+        help_text=_("How title scores become strengths. Coverage needs no scaling."),
+    )
     classifier = models.CharField(
         max_length=12,
         choices=CLASSIFIERS,
@@ -78,8 +99,8 @@ class SearchProfile(VersionedProfile):
         blank=True,
         validators=[check_regex],
         help_text=_(
-            "A regular expression: matching questions use keywords only, without the "
-            "embedding model."
+            "A regular expression. Matching questions are searched by keywords only: suitable for "
+            "bare codes, not for words, whose meaning is ignored."
         ),
     )
     rrf_k = models.PositiveSmallIntegerField(
@@ -93,23 +114,30 @@ class SearchProfile(VersionedProfile):
         default=1.0,
         validators=[MinValueValidator(1), MaxValueValidator(10)],
         help_text=_(
-            "For rank fusion: multiplies the score of candidates found by meaning and keywords."
+            "For rank fusion only. Raising it ranks mediocre passages found by both signals above "
+            "the best match of either."
         ),
     )
     both_first = models.BooleanField(
         default=False,
-        help_text=_("Candidates found by both meaning and keywords rank before all others."),
+        help_text=_(
+            "Ranks passages found by both meaning and keywords above all others. It demotes "
+            "passages that only one signal can find, often the answers to hard questions."
+        ),
     )
     own_candidates_only = models.BooleanField(
         default=False,
-        help_text=_("A signal counts only for the candidates that it retrieved itself."),
+        help_text=_(
+            "A signal counts only for its own candidates. A passage that just missed a signal's "
+            "list is scored as if it did not match at all."
+        ),
     )
     short_lean = _share(
         _("short questions lean to meaning"),
         help_text=_(
-            "Share of the keywords' weight that moves to meaning for questions of up to five words "
-            "whose nearest passages are much nearer than the rest; none from ten words on. "
-            "Lookups keep their weights."
+            "Short, vague questions rely more on meaning; this sets how much more. From ten words "
+            "on nothing changes. Raising it finds answers in other words, and demotes passages "
+            "that contain the exact ones."
         ),
     )
     language_lean = models.BooleanField(
@@ -123,8 +151,8 @@ class SearchProfile(VersionedProfile):
     wordnet_cap = _share(
         _("most weight of WordNet"),
         help_text=_(
-            "Above 0, WordNet's weight is higher for short questions and those without a concept, "
-            "and lower for long ones, up to this share; taken from keywords and title. 0: fixed."
+            "The most that WordNet may weigh where its weight depends on the question; 0: it is "
+            "fixed. Raising it lets related words outweigh the question's own in short questions."
         ),
     )
     boosts = models.JSONField(
@@ -141,25 +169,29 @@ class SearchProfile(VersionedProfile):
         default=0.0,
         validators=[MinValueValidator(0), MaxValueValidator(2)],
         help_text=_(
-            "Weight of relevance feedback, the similarity to the first results: 0 for none, "
-            "0.5 for half as much as the best score."
+            "Relevance feedback: promotes passages similar to the first results. Raising it brings "
+            "related passages together, and drifts if the first results are wrong."
         ),
     )
     rerank = _share(
         _("reranker"),
         help_text=_(
-            "The reranker's share of the scores of the first 20 results: 0 for none. Needs a "
-            "server: see RERANKER_URL in docs/operations.md."
+            "The reranker's share of the scores of the first 20 results. Raising it follows the "
+            "model's reading more than the signals; every search waits for its server."
         ),
     )
     recency_half_life = models.PositiveIntegerField(
         default=365,
         validators=[MinValueValidator(1)],
-        help_text=_("Age in days at which the recency of a document is halved."),
+        help_text=_(
+            "Days after which a document counts half as recent, if recency has a weight. Raising "
+            "it weakens the preference for recent documents."
+        ),
     )
     confidence_threshold = _share(
         help_text=_(
-            "Below this probability that the first ten results answer, a search warns; 0: never."
+            "Below this confidence, a search shows a warning. Raising it warns about more wrong "
+            "results, and more right ones."
         )
     )
     depth = models.PositiveSmallIntegerField(
@@ -172,20 +204,35 @@ class SearchProfile(VersionedProfile):
     vector_candidates_only = models.BooleanField(
         default=False,
         help_text=_(
-            "Only meaning finds passages, besides identifiers and pins; the other signals only "
-            "score them."
+            "Only meaning finds passages. A passage with the exact words or title is lost if its "
+            "meaning is not near."
         ),
     )
-    keyword_scorer = models.CharField(max_length=12, choices=KEYWORD_SCORERS, default="bm25")
+    keyword_scorer = models.CharField(
+        max_length=12,
+        choices=KEYWORD_SCORERS,
+        default="bm25",
+        help_text=_(
+            "BM25 weights rare words higher and is the fastest. Another scorer requires rebuilding "
+            "the golden queries' candidate pools."
+        ),
+    )
     keyword_budget = models.PositiveIntegerField(
         default=20_000,
         validators=[MinValueValidator(100)],
         help_text=_(
-            "Maximum number of chunks scored by keywords; most questions need far fewer. A "
-            "low limit can miss passages for questions of common words only."
+            "The maximum number of passages scored by keywords. Raising it is slower in large "
+            "libraries; lowering it can miss answers to questions of common words."
         ),
     )
-    title_scorer = models.CharField(max_length=10, choices=TITLE_SCORERS, default="coverage")
+    title_scorer = models.CharField(
+        max_length=10,
+        choices=TITLE_SCORERS,
+        default="coverage",
+        help_text=_(
+            "The score of a matching title. “10” outweighs all other signals unless scaled."
+        ),
+    )
 
     class Meta(VersionedProfile.Meta):
         permissions = (

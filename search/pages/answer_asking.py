@@ -21,7 +21,7 @@ from rest_framework.authentication import CSRFCheck
 
 from common.accounts.models import User
 from ingestion.models.collections import Viewer
-from search.analytics.pseudonyms import ROBOT, is_recorded, visitor_of
+from search.analytics.pseudonyms import ROBOT, is_prefetched, is_recorded, visitor_of
 from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
@@ -123,13 +123,11 @@ def may_start(request: HttpRequest, *, may_write: bool) -> bool:
 
     Nor a link on another site, which must not spend this site's budget.
     """
-    headers = request.headers
-    purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
     return (
         request.method != "HEAD"
         and _is_opened_here(request, may_write=may_write)
-        and "prefetch" not in purpose
-        and not ROBOT.search(headers.get("User-Agent", ""))
+        and not is_prefetched(request)
+        and not ROBOT.search(request.headers.get("User-Agent", ""))
     )
 
 

@@ -10,9 +10,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.collections import Viewer
-from search.readers.models import (
-    Favourite,
-)
+from search.readers.models import Favourite
 from search.readers.saved_searches import NotSaved
 
 MOST_FAVOURITES = 2_000

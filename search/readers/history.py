@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from search.analytics.models import SearchEvent
+from search.analytics.pseudonyms import is_prefetched
 from search.query import MAX_QUERY_CHARS
 from search.readers.models import (
     HistoryEntry,
@@ -52,7 +53,9 @@ def remember(request: HttpRequest, question: str, params: Params, *, typing: boo
     With `typing`, it replaces its own beginning. Prefetched pages are not recorded.
     """
     user = request.user
-    if not user.is_authenticated or not question or _is_prefetched(request):
+    if not user.is_authenticated or not question:
+        return
+    if request.method == "HEAD" or is_prefetched(request):
         return
     try:
         if keeps_history(user):
@@ -119,11 +122,6 @@ def _drop_beginnings(user: User, question: str, now: datetime) -> None:
         return
     if question.startswith(latest.question) or latest.question.startswith(question):
         latest.delete()
-
-
-def _is_prefetched(request: HttpRequest) -> bool:
-    headers = (request.headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
-    return request.method == "HEAD" or any("prefetch" in header for header in headers)
 
 
 def _key(question: str, params: Params) -> str:

@@ -37,13 +37,11 @@ from search.tuning.candidate_pools import (
 )
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
 from search.tuning.evaluation.library_stamp import corpus_stamp, digest
+from search.tuning.evaluation.measures import Progress
 from search.tuning.evaluation.profile_runs import evaluator
 from search.tuning.models import CandidatePool, PoolBuild
 
 State = PoolBuild.State
-Progress = Callable[[int, int], None]
-"""Called with the steps done and their total."""
-
 MAX_KEYS = 4
 WAIT_SECONDS = 300.0  # for another worker that builds the same pools
 LOOK_SECONDS = 1.0  # between two checks of its progress

@@ -138,9 +138,7 @@ def _take(
         raise JudgementError(
             gettext("unknown query class %(query_class)s.") % {"query_class": repr(row.query_class)}
         )
-    query, is_new = judging.ensure_query(
-        row.query, row.collections, acting_user=user, origin=GoldenQuery.Origin.IMPORTED
-    )
+    query, is_new = judging.ensure_query(row.query, row.collections, acting_user=user)
     done.queries += is_new
     if row.query_class and is_new:
         query.query_class = row.query_class

@@ -7,7 +7,6 @@ undo restores the previous state exactly. Nobody can judge a document that they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -25,21 +24,11 @@ from search.errors import JudgementError
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
 from search.query.synonyms import fold_query
-from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 
 GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}
 MAX_TEXT = MAX_QUERY_CHARS
 Kind = JudgementAction.Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """The result of an undo: the query, unless deleted, and a message for the person."""
-
-    query: GoldenQuery | None
-    text: str
-    message: str
 
 
 def find_query(
@@ -131,21 +120,19 @@ def set_must_be_first(
 
 
 @transaction.atomic
-def undo(*, acting_user: User) -> Undone | None:
-    """Undo the person's latest action that is not undone; return None if there is none."""
+def undo(*, acting_user: User) -> str:
+    """Undo the person's latest action that is not undone; return a sentence on what is undone."""
     # Of two concurrent requests, the second undoes the action before.
     actions = JudgementAction.objects.select_for_update(of=("self",)).select_related("query")
     action = actions.filter(user=acting_user, undone_at=None).order_by("-pk").first()
     if action is None:
-        return None
-    query, text = action.query, action.query.text
+        return gettext("There is nothing to undo.")
     is_first = action.kind == Kind.FIRST
     message = _undo_first(action) if is_first else _undo_grade(action, acting_user)
     JudgementAction.objects.filter(pk=action.pk).update(undone_at=timezone.now())
-    if action.made_query and _is_bare(query):
-        query.delete()
-        return Undone(None, text, message)
-    return Undone(query, text, message)
+    if action.made_query and _is_bare(action.query):
+        action.query.delete()
+    return message
 
 
 @transaction.atomic
@@ -154,7 +141,6 @@ def ensure_query(
     collections: Sequence[str],
     *,
     acting_user: User | None,
-    origin: str = GoldenQuery.Origin.PERSON,
 ) -> tuple[GoldenQuery, bool]:
     """Get or create the golden query of this text and these collections; True if created.
 
@@ -171,7 +157,7 @@ def ensure_query(
     try:
         with transaction.atomic():
             created = GoldenQuery.objects.create(
-                text=" ".join(text.split()), collections=slugs, origin=origin, added_by=acting_user
+                text=" ".join(text.split()), collections=slugs, added_by=acting_user
             )
     except IntegrityError:  # created concurrently
         return same.get(collections=slugs), False
@@ -268,14 +254,3 @@ def _is_bare(query: GoldenQuery) -> bool:
         or query.judgements.exists()
         or query.actions.filter(undone_at=None).exists()
     )
-
-
-def agreement(viewer: Viewer) -> float | None:
-    """Krippendorff's alpha over the judgements that `viewer` may see, or None; one query."""
-    grades: dict[tuple[int, UUID], list[int]] = {}
-    rows = (
-        Judgement.objects.visible_to(viewer).order_by().values_list("query", "reference", "grade")
-    )
-    for query, reference, grade in rows:
-        grades.setdefault((query, reference), []).append(grade)
-    return alpha(list(grades.values()))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -102,7 +101,6 @@ def _result(profile: Profile, progress: ShareProgress) -> dict[str, Any]:
     return {
         **_as_json(profile, optimised),
         "fingerprint": fingerprint(profile),
-        "origins": dict(Counter(golden.origin for golden in goldens)),
         "seconds": round(time.monotonic() - started, 1),
     }
 

@@ -11,21 +11,29 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from django.utils.translation import gettext
 
-from search.domain import NORMALISED, Fusion, Normaliser, Profile, QueryClass, Signal, Weights
+from search.domain import (
+    NORMALISED,
+    Booleans,
+    Floats,
+    Fusion,
+    Integers,
+    Normaliser,
+    Profile,
+    QueryClass,
+    Signal,
+    Weights,
+)
 from search.errors import SearchError
-from search.tuning.evaluation.measures import LEADING, Interval, interval
+from search.tuning.evaluation.measures import LEADING, Interval, Progress, interval
 from search.tuning.evaluation.whatif import WhatIf
 
-Floats = npt.NDArray[np.float64]
-Booleans = npt.NDArray[np.bool_]
 Shares = tuple[int, ...]
 """The signals' shares in steps of 1 / STEPS; they sum to STEPS."""
 ClassShares = dict[QueryClass, Shares | None]
@@ -46,9 +54,6 @@ NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
 
 # The leans of short questions that are tried (ADR 113): none, half of the shipped one, all of it.
 LEANS = (0.0, 0.4, 0.8)
-
-Progress = Callable[[int, int], None]
-"""Called with the steps done and their total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +281,7 @@ def _choices(profile: Profile) -> list[dict[str, Any]]:
     return [present, *(each for each in others if each != present)]
 
 
-def _deal(count: int, seed: int) -> npt.NDArray[np.int64]:
+def _deal(count: int, seed: int) -> Integers:
     """The fold of each of `count` queries, as even as possible."""
     dealt = np.arange(count) % FOLDS
     return np.random.default_rng(seed).permutation(dealt)

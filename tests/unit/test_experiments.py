@@ -41,7 +41,7 @@ class TestTeamDraft:
         self, a: list[int], b: list[int], seed: str
     ) -> None:
         drafted = team_draft(a, b, seed)
-        items = [each.item for each in drafted]
+        items = [item for item, _ in drafted]
         assert sorted(items) == sorted({*a, *b})
         assert drafted == team_draft(a, b, seed)
 
@@ -51,19 +51,19 @@ class TestTeamDraft:
     ) -> None:
         drafted = team_draft(a, b, seed)
         taken: set[int] = set()
-        for place, each in enumerate(drafted):
-            before = Counter(other.team for other in drafted[:place])
-            own = {A: a, B: b, "": a}[each.team]
-            assert each.item == next(item for item in own if item not in taken)
-            taken.add(each.item)
-            left = {team: set(of) - taken for team, of in ((A, a), (B, b))}
+        for place, (picked, team) in enumerate(drafted):
+            before = Counter(other for _, other in drafted[:place])
+            own = {A: a, B: b, "": a}[team]
+            assert picked == next(item for item in own if item not in taken)
+            taken.add(picked)
+            left = {arm: set(of) - taken for arm, of in ((A, a), (B, b))}
             if left[A] and left[B]:
                 assert abs(before[A] - before[B]) <= 1
 
     def test_common_first_results_belong_to_no_arm(self) -> None:
         drafted = team_draft([1, 2, 3, 4], [1, 2, 4, 3], "seed")
-        assert [each.team for each in drafted[:2]] == ["", ""]
-        assert {each.team for each in drafted[2:]} == {A, B}
+        assert [team for _, team in drafted[:2]] == ["", ""]
+        assert {team for _, team in drafted[2:]} == {A, B}
 
     @pytest.mark.parametrize(
         ("clicked", "team"), [([], ""), (["", ""], ""), ([A, B], ""), ([A, B, B], B), ([A], A)]

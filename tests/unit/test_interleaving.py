@@ -22,7 +22,6 @@ from search.domain import (
 )
 from search.engine.ranking import Ranking
 from search.engine.settle import Settled
-from search.parts.experiments.interleaving import team_draft
 from search.parts.experiments.mixing import mixed
 from search.parts.experiments.sequential_test import of_interleaving
 
@@ -65,14 +64,10 @@ def of(
     return Ranking(SETTLED, Candidates(QUERY), hits, groups, confidence)
 
 
-def by_seed(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
-    return [(drafted.item, drafted.team) for drafted in team_draft(a, b, "seed")]
-
-
 class TestMixing:
     @given(orders, orders)
     def test_interleaving_has_each_document_once(self, a: list[int], b: list[int]) -> None:
-        both = mixed(ranking(a), ranking(b), by_seed, grouped=True)
+        both = mixed(ranking(a), ranking(b), "seed", grouped=True)
         found = [group.best.document_id for group in both.groups]
         assert len(found) == len(set(found))
         assert {group.team for group in both.groups} <= {"a", "b", ""}
@@ -86,17 +81,17 @@ class TestMixing:
         a = of((one, copy, other), (Group(one, (), (copy,)), Group(other)))
         mine, folded = hit(2, 1), hit(1, 2)
         b = of((mine, folded), (Group(mine, (), (folded,)),))
-        both = mixed(a, b, by_seed, grouped=True)
+        both = mixed(a, b, "seed", grouped=True)
         assert len(both.groups) == 2
 
     def test_documents_grouped_by_only_one_ranking_stay_separate(self) -> None:
         one, copy, second = hit(1, 1), hit(2, 2), hit(3, 3)
         a = of((one, copy, second), (Group(one, (), (copy, second)),))
-        both = mixed(a, ranking([2, 3]), by_seed, grouped=True)
+        both = mixed(a, ranking([2, 3]), "seed", grouped=True)
         assert len(both.groups) == 2
 
     def test_interleaved_confidence_is_the_lower_one(self) -> None:
-        both = mixed(ranking([1], 0.9), ranking([1], 0.4), by_seed, grouped=True)
+        both = mixed(ranking([1], 0.9), ranking([1], 0.4), "seed", grouped=True)
         assert both.confidence == 0.4
         assert [group.team for group in both.groups] == [""]
 

@@ -9,7 +9,6 @@ import zipfile
 import pytest
 
 from search.errors import JudgementError
-from search.tuning.evaluation.measures import alpha
 from search.tuning.golden_file_formats import FORMATS, Problem
 from search.tuning.golden_file_formats import JudgementRow as Row
 
@@ -107,17 +106,3 @@ def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("search.tuning.golden_file_formats.MAX_UNPACKED", 10)
     with pytest.raises(JudgementError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
-
-
-class TestAgreement:
-    def test_agreement_of_equal_judges_is_one(self) -> None:
-        assert alpha([[3, 3], [0, 0, 0], [1, 1], [2]]) == 1
-
-    def test_agreement_matches_a_calculation_by_hand(self) -> None:
-        # Grades 0 0 | 1 3: observed (2*0/1 + 2*4/1) / 4 = 2; all pairs of 0 0 1 3: 0+1+9+1+9+4 =
-        # 24, expected 2*24 / (4*3) = 4; alpha = 1 - 2/4.
-        assert alpha([[0, 0], [1, 3]]) == pytest.approx(0.5)
-
-    @pytest.mark.parametrize("units", [[], [[3], [1]], [[2, 2], [2, 2]]])
-    def test_agreement_without_pairs_is_none(self, units: list[list[int]]) -> None:
-        assert alpha(units) is None

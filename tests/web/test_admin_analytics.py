@@ -123,9 +123,7 @@ class TestFrontPage:
         assert "since the installation" in text(desk, "/admin/tuning/publication/")
         assert "No measurements yet" in text(desk, "/admin/tuning/evaluationrun/")
         profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-        run = EvaluationRun.objects.create(
-            kind="golden", profile=profile, measures={"nDCG@10": 0.731}, queries=12
-        )
+        run = EvaluationRun.objects.create(profile=profile, measures={"nDCG@10": 0.731}, queries=12)
         QualityRun.objects.create(date=run.created.date(), run=run, status="good")
 
         html = text(desk, "/admin/")

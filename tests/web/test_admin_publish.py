@@ -187,12 +187,9 @@ class TestGoldenQueries:
         client.post(page, {**data, f"grade-{held.reference}": "1"})
         held.refresh_from_db()
         assert held.grade == 1
-        client.post(f"{ADMIN}/goldenquery/undo/")
-        held.refresh_from_db()
-        assert held.grade == 3
         delete = f"{ADMIN}/goldenquery/{query.pk}/delete/"
         assert client.post(delete, {"post": "yes"}).status_code == 403
-        client.post(f"{ADMIN}/goldenquery/{query.pk}/judge/", {f"grade-{held.reference}": ""})
+        client.post(page, {**data, f"grade-{held.reference}": ""})
         client.post(delete, {"post": "yes"})
         assert not GoldenQuery.objects.exists()
 
@@ -225,7 +222,6 @@ class TestGoldenQueries:
         differing = text_of(client.get(f"{ADMIN}/goldenquery/?judges=far"))
         assert DOUGH in differing
         assert next(iter(QUESTIONS)) not in differing
-        assert "Agreement between judges" in differing
 
     def test_golden_queries_and_runs_hide_unreadable_documents(
         self, documents: dict[str, Document], administrator: User

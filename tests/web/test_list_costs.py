@@ -66,7 +66,7 @@ def golden(number: int, user: User) -> None:
 
 
 def run(number: int, user: User) -> None:
-    EvaluationRun.objects.create(kind="golden", state="done", profile=active_profile())
+    EvaluationRun.objects.create(state="done", profile=active_profile())
 
 
 def optimisation(number: int, user: User) -> None:

@@ -52,7 +52,7 @@ def measured(profile: SearchProfile, **fields: Any) -> EvaluationRun:
         "by_query": {"1": row(1.0, 0.9), "2": row(0.2, 0.6), "3": row(1 / 6, 0.59), "4": row(0, 0)},
     }
     return EvaluationRun.objects.create(
-        kind="golden", profile=profile, queries=4,
+        profile=profile, queries=4,
         fingerprint=fingerprint(profile.as_profile()), **{**given, **fields},
     )  # fmt: skip
 
@@ -253,7 +253,6 @@ def found(db: None) -> Optimisation:
             "worse": 7,
             "more_queries": 55,
             "normalisers": {"vector": "minmax"},
-            "origins": {"person": 40},
             "fingerprint": fingerprint(profile),
             "seconds": 12.0,
             "classes": [

@@ -106,8 +106,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "goldenquery/{query}/change/"): VIEWER,
     ("get", "goldenquery/import/"): JUDGE,
     ("get", "goldenquery/export/"): VIEWER,
-    ("post", "goldenquery/{query}/judge/"): JUDGE,
-    ("post", "goldenquery/undo/"): JUDGE,
     ("get", "optimisation/"): VIEWER,
     ("get", "optimisation/start/"): TUNER,
     ("get", "optimisation/{optimisation}/change/"): VIEWER,
@@ -134,7 +132,7 @@ def names(administrator: User) -> dict[str, Any]:
     publication = Publication.objects.create(
         profile=draft, fingerprint="0" * 64, user=administrator, state="refused"
     )
-    run = EvaluationRun.objects.create(kind="golden", state="done", profile=draft)
+    run = EvaluationRun.objects.create(state="done", profile=draft)
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)

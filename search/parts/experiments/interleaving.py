@@ -5,16 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 A, B = "a", "b"
-
-
-def part(visitor: str, salt: str) -> float:
-    """A visitor's position in [0, 1): uniform over visitors, independent for each salt."""
-    digest = hashlib.sha256(f"{salt}\0{visitor}".encode()).digest()
-    return int.from_bytes(digest[:7]) / 2**56
 
 
 def takes_part(visitor: str, salt: str, share: float) -> bool:
@@ -22,33 +14,22 @@ def takes_part(visitor: str, salt: str, share: float) -> bool:
 
     Whoever takes part at one share also does at every larger one.
     """
-    return part(visitor, f"{salt}:part") < share
+    # A position in [0, 1): uniform over visitors, independent for each salt.
+    digest = hashlib.sha256(f"{salt}:part\0{visitor}".encode()).digest()
+    return int.from_bytes(digest[:7]) / 2**56 < share
 
 
-Item = TypeVar("Item")
+def team_draft(a: Sequence[int], b: Sequence[int], seed: str) -> list[tuple[int, str]]:
+    """Both rankings interleaved without repeats, each item with the team that picked it.
 
-
-@dataclass(frozen=True, slots=True)
-class Drafted(Generic[Item]):
-    """An item of the interleaved ranking and the team that picked it.
-
-    `team` is empty in the common prefix of both rankings: a click there prefers neither.
-    """
-
-    item: Item
-    team: str
-
-
-def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[Item]]:
-    """Both rankings interleaved without repeats: each round, both teams pick in random order.
-
-    Items in the common prefix belong to no team (Chapelle et al. 2012 call clicks there noise).
+    Each round, both teams pick in random order. Items in the common prefix of both rankings belong
+    to no team, "": a click there prefers neither (Chapelle et al. 2012 call it noise).
     The same seed gives the same ranking, so that a reload or the next page is consistent.
     """
     common = 0
     while common < min(len(a), len(b)) and a[common] == b[common]:
         common += 1
-    drafted = [Drafted(item, "") for item in a[:common]]
+    drafted = [(item, "") for item in a[:common]]
     used = set(a[:common])
     # A generator of its own: the draft must depend on the seed alone.
     generator = random.Random(seed)  # noqa: S311
@@ -62,7 +43,7 @@ def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[
                 del picks[team]
             else:
                 used.add(item)
-                drafted.append(Drafted(item, team))
+                drafted.append((item, team))
     return drafted
 
 
@@ -74,5 +55,5 @@ def preference(clicked: Collection[str]) -> str:
     return A if ours > theirs else B
 
 
-def _unused(ranking: Sequence[Item], used: set[Item]) -> Iterator[Item]:
+def _unused(ranking: Sequence[int], used: set[int]) -> Iterator[int]:
     return (item for item in ranking if item not in used)

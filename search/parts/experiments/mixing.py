@@ -6,7 +6,7 @@ the explanation of the ranking that picked it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from search.domain import Candidates, Group, Hit, Profile, Query, RunningExperiment, Trial
@@ -17,9 +17,6 @@ from search.engine.read import Mix, Plan
 from search.parts.experiments.interleaving import takes_part, team_draft
 from search.parts.experiments.models import Experiment
 from search.query.synonyms import fold_query
-
-Draft = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
-"""Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""
 
 
 def plan_of(query: Query, request: Request, configuration: Configuration) -> Plan | None:
@@ -43,13 +40,10 @@ def plan_of(query: Query, request: Request, configuration: Configuration) -> Pla
 
 
 def _mix(seed: str, own: int) -> Mix:
-    def draft(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
-        return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
-
     def mix(rankings: Sequence[Ranking], grouped: bool) -> Ranking:
         first, second = rankings
         settled = rankings[own].settled
-        return replace(mixed(first, second, draft, grouped=grouped), settled=settled)
+        return replace(mixed(first, second, seed, grouped=grouped), settled=settled)
 
     return mix
 
@@ -64,7 +58,7 @@ def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | N
     )
 
 
-def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:
+def mixed(a: Ranking, b: Ranking, seed: str, *, grouped: bool) -> Ranking:
     """Both rankings interleaved, with the lower confidence and A's `settled`.
 
     Each group has the team that picked it: "a", "b", or "" for both. `grouped`: each document
@@ -73,7 +67,7 @@ def mixed(a: Ranking, b: Ranking, draft: Draft, *, grouped: bool) -> Ranking:
     """
     ours = {_key(group, grouped=grouped): group for group in a.groups}
     theirs = _matched(b.groups, a.groups, grouped=grouped)
-    drafted = draft(list(ours), list(theirs))
+    drafted = team_draft(list(ours), list(theirs), seed)
     groups = _ranked(
         [replace(theirs[key] if team == "b" else ours[key], team=team) for key, team in drafted]
     )

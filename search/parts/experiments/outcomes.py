@@ -7,6 +7,7 @@ up count; the team of a clicked result was recorded when it was shown.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
@@ -42,28 +43,14 @@ def refresh(experiment: Experiment) -> Experiment:
     row = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
     if row.state != State.RUNNING:
         return row
-    current = as_json(conclude(row))
+    conclusion = conclude(row)
+    current = {**asdict(conclusion), "counts": list(conclusion.counts)}  # as JSON gives it back
     before = {key: value for key, value in row.verdict.items() if key != "at"}
     if current == before:
         return row
     row.verdict = {**current, "at": timezone.now().isoformat()}
     row.save(update_fields=["verdict"])
     return row
-
-
-def as_json(conclusion: Conclusion) -> dict[str, Any]:
-    """A conclusion as it is stored and shown."""
-    return {
-        "verdict": conclusion.verdict.value,
-        "sentence": conclusion.sentence,
-        "value": round(conclusion.value, 6),
-        "low": None if conclusion.low is None else round(conclusion.low, 6),
-        "high": None if conclusion.high is None else round(conclusion.high, 6),
-        "units": conclusion.units,
-        "visitors": conclusion.visitors,
-        "needed": conclusion.needed,
-        "counts": list(conclusion.counts),
-    }
 
 
 def is_decided(experiment: Experiment) -> bool:

@@ -27,12 +27,12 @@ class ExperimentVerdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-def half_width(count: int, alpha: float = ALPHA) -> float:
+def half_width(count: int) -> float:
     """Half the width of the confidence sequence after `count` units of spread 1."""
     # The square of their rho: the width is least near TIGHTEST_AT (their equation 56, restated).
-    rho2 = (2 * math.log(1 / alpha) + math.log(1 + 2 * math.log(1 / alpha))) / TIGHTEST_AT
+    rho2 = (2 * math.log(1 / ALPHA) + math.log(1 + 2 * math.log(1 / ALPHA))) / TIGHTEST_AT
     grown = count * rho2 + 1
-    return math.sqrt(2 * grown / (count**2 * rho2) * math.log(math.sqrt(grown) / alpha))
+    return math.sqrt(2 * grown / (count**2 * rho2) * math.log(math.sqrt(grown) / ALPHA))
 
 
 def e_value(wins: int, losses: int) -> float:
@@ -47,7 +47,7 @@ def e_value(wins: int, losses: int) -> float:
     return math.exp(min(exponent, 700.0))
 
 
-def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float, float]:
+def share_interval(wins: int, losses: int) -> tuple[float, float]:
     """The confidence interval of the share that prefers B: all shares with a small e-value.
 
     (0, 1) without preferences.
@@ -58,20 +58,18 @@ def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float,
     log_mixture = math.lgamma(wins + 1) + math.lgamma(losses + 1) - math.lgamma(n + 2)
     shares = np.linspace(1e-6, 1 - 1e-6, 20_001)
     log_e = log_mixture - wins * np.log(shares) - losses * np.log1p(-shares)
-    allowed = shares[log_e < math.log(1 / alpha)]
+    allowed = shares[log_e < math.log(1 / ALPHA)]
     return float(allowed[0]), float(allowed[-1])
 
 
-def of_preferences(
-    wins: int, losses: int, indifference: float, alpha: float = ALPHA
-) -> ExperimentVerdict:
+def of_preferences(wins: int, losses: int, indifference: float) -> ExperimentVerdict:
     """The verdict of preferences; `wins` are B's.
 
     A share within ½ ± `indifference` counts as no difference.
     """
-    if e_value(wins, losses) >= 1 / alpha:
+    if e_value(wins, losses) >= 1 / ALPHA:
         return ExperimentVerdict.B if wins > losses else ExperimentVerdict.A
-    low, high = share_interval(wins, losses, alpha)
+    low, high = share_interval(wins, losses)
     if low >= 0.5 - indifference and high <= 0.5 + indifference:
         return ExperimentVerdict.NO_DIFFERENCE
     return ExperimentVerdict.UNDECIDED

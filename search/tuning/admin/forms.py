@@ -22,77 +22,6 @@ from search.tuning import diff, drafts
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
 
-# The effect of a setting and the cost of raising it, where the model's text says less.
-COSTS: dict[str, Promise] = {
-    "vector_normaliser": _(
-        "How cosine similarities become strengths. Min-max scaling gives "
-        "the best candidate the full strength even if nothing matches."
-    ),
-    "keyword_normaliser": _(
-        "How keyword scores become strengths. Unscaled, they have no upper "
-        "bound and dominate the other signals."
-    ),
-    "title_normaliser": _("How title scores become strengths. Coverage needs no scaling."),
-    "both_factor": _(
-        "For rank fusion only. Raising it ranks mediocre passages found by both "
-        "signals above the best match of either."
-    ),
-    "both_first": _(
-        "Ranks passages found by both meaning and keywords above all others. It "
-        "demotes passages that only one signal can find, often the answers to hard "
-        "questions."
-    ),
-    "own_candidates_only": _(
-        "A signal counts only for its own candidates. A passage that just "
-        "missed a signal's list is scored as if it did not match at all."
-    ),
-    "short_lean": _(
-        "Short, vague questions rely more on meaning; this sets how much more. From ten words on "
-        "nothing changes. Raising it finds answers in other words, and demotes passages that "
-        "contain the exact ones."
-    ),
-    "wordnet_cap": _(
-        "The most that WordNet may weigh where its weight depends on the question; 0: it is fixed. "
-        "Raising it lets related words outweigh the question's own in short questions."
-    ),
-    "vector_candidates_only": _(
-        "Only meaning finds passages. A passage with the exact words or title is lost if its "
-        "meaning is not near."
-    ),
-    "feedback": _(
-        "Relevance feedback: promotes passages similar to the first results. Raising "
-        "it brings related passages together, and drifts if the first results are "
-        "wrong."
-    ),
-    "rerank": _(
-        "The reranker's share of the scores of the first 20 results. Raising it follows the "
-        "model's reading more than the signals; every search waits for its server."
-    ),
-    "recency_half_life": _(
-        "Days after which a document counts half as recent, if recency has "
-        "a weight. Raising it weakens the preference for recent documents."
-    ),
-    "confidence_threshold": _(
-        "Below this confidence, a search shows a warning. Raising it warns about more wrong "
-        "results, and more right ones."
-    ),
-    "bypass": _(
-        "A regular expression. Matching questions are searched by keywords only: suitable for bare "
-        "codes, not for words, whose meaning is ignored."
-    ),
-    "keyword_scorer": _(
-        "BM25 weights rare words higher and is the fastest. Another scorer "
-        "requires rebuilding the golden queries' candidate pools."
-    ),
-    "keyword_budget": _(
-        "The maximum number of passages scored by keywords. Raising it is "
-        "slower in large libraries; lowering it can miss answers to questions "
-        "of common words."
-    ),
-    "title_scorer": _(
-        "The score of a matching title. “10” outweighs all other signals unless scaled."
-    ),
-}
 GROUPS = {
     _("Score fusion"): About.COMBINING,
     _("Boosts and confidence"): About.LIFTING,
@@ -120,7 +49,6 @@ class ProfileForm(VersionForm):
     class Meta:
         model = SearchProfile
         fields = ("name", *diff.FIELDS)
-        help_texts = COSTS
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

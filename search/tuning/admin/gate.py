@@ -54,9 +54,6 @@ class PublishGateAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
             for name in form.changed_data
         )
 
-    def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        return redirect("admin:tuning_publishgate_change", obj.pk)
-
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: ignore[misc]

@@ -78,15 +78,15 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
     )
     form = GoldenQueryForm
     list_display = (
-        "text", "judged", "spread_label", "class_label", "first_label", "last_measure", "origin",
+        "text", "judged", "spread_label", "class_label", "first_label", "last_measure",
         "enabled",
     )  # fmt: skip
-    list_filter = (DiffersFilter, "origin", "query_class", "enabled")
+    list_filter = (DiffersFilter, "query_class", "enabled")
     search_fields = ("folded",)
     fields = ("text", "collections", "must_be_first", "query_class", "enabled", "note")
     change_form_template = "admin/tuning/goldenquery/page.html"
     change_list_template = "admin/tuning/goldenquery/list.html"
-    list_before_template = "admin/tuning/goldenquery/agreement.html"
+    list_before_template = "admin/tuning/goldenquery/note.html"
 
     # --- display ---------------------------------------------------------------------------
 
@@ -155,7 +155,6 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {
-            "alpha": judging.agreement(request.user),
             "may_import": request.user.has_perm("tuning.add_goldenquery"),
             "may_export": request.user.has_perm("tuning.view_judgement"),
             "formats": [(name, each.label) for name, each in FORMATS.items()],
@@ -167,10 +166,12 @@ class GoldenQueryAdmin(ViewersForm, GoldenPages, ModelAdmin):  # type: ignore[mi
         query = context.get("original")
         if query is not None:
             rows = Judgement.objects.visible_to(request.user).filter(query=query)
+            may_judge = self.has_change_permission(request, query) and request.user.has_perm(JUDGE)
+            judge = request.user.get_username() if may_judge else ""
             context |= {
-                "rows": [_row(each, request) for each in rows.order_by("title", "judge_name")],
+                "rows": [_row(each, judge) for each in rows.order_by("title", "judge_name")],
                 "grades": GRADES,
-                "may_judge": request.user.has_perm(JUDGE),
+                "may_judge": may_judge,
                 "posted_document": request.POST.get("document", ""),  # of a form with an error
                 "posted_grade": request.POST.get("new_grade", "3"),
             }
@@ -221,12 +222,12 @@ def _detected(text: str, configured: Configuration) -> str:
     return str(CLASS_LABELS[classify(query, configured.rules).query_class])
 
 
-def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:
-    own = judgement.judge_name == request.user.get_username()
+def _row(judgement: Judgement, judge: str) -> dict[str, Any]:
+    """A line of the grades; `judge` is the person who may change their own, if any."""
     return {
         "judgement": judgement,
         "label": judging.GRADES[judgement.grade],
-        "editable": own and judgement.document_id is not None and request.user.has_perm(JUDGE),
+        "editable": judgement.judge_name == judge and judgement.document_id is not None,
         "value": str(judgement.grade),
     }
 
@@ -238,9 +239,7 @@ def _last_measure() -> Subquery:
     """
     active = SearchProfile.State.ACTIVE
     runs = EvaluationRun.objects.filter(
-        Q(profile__state=active) | Q(baseline__state=active),
-        kind=EvaluationRun.Kind.GOLDEN,
-        state=EvaluationRun.State.DONE,
+        Q(profile__state=active) | Q(baseline__state=active), state=EvaluationRun.State.DONE
     )
     measured = Func(
         "by_query",

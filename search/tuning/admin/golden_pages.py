@@ -36,8 +36,8 @@ from search.tuning.models import GoldenQuery
 JUDGE = "tuning.add_judgement"
 
 
-def judge(posted: Mapping[str, Any], query: GoldenQuery, user: User) -> int:
-    """Write the grades of the query's page; return how many were sent.
+def judge(posted: Mapping[str, Any], query: GoldenQuery, user: User) -> None:
+    """Write the grades of the query's page.
 
     They are `grade-ID` of documents that the person has graded, and `new_grade` of `document`.
     Raises JudgementError.
@@ -55,7 +55,6 @@ def judge(posted: Mapping[str, Any], query: GoldenQuery, user: User) -> int:
             judging.judge(query.text, query.collections, document, int(grade), acting_user=user)
         else:
             judging.clear(query, document, acting_user=user)
-    return len(grades)
 
 
 class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -166,7 +165,7 @@ class JudgementImportForm(forms.Form):
 
 
 class GoldenPages(OwnPages[GoldenQuery]):
-    """Pages of the golden queries' ModelAdmin: import, export, judge, undo."""
+    """Pages of the golden queries' ModelAdmin: import and export."""
 
     @own_page("import/")
     @states(most_bytes="MAX_UPLOAD_BYTES")
@@ -204,37 +203,3 @@ class GoldenPages(OwnPages[GoldenQuery]):
             return redirect("admin:tuning_goldenquery_changelist")
         headers = {"Content-Disposition": f'attachment; filename="{chosen.file_name}"'}
         return HttpResponse(content, content_type=chosen.media_type, headers=headers)
-
-    @own_page("<int:pk>/judge/")
-    def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Save the person's own grades from the query's page."""
-        query = self.get_object(request, str(pk))
-        if query is None or not request.user.has_perm(JUDGE):
-            raise PermissionDenied
-        if request.method == "POST":
-            try:
-                with transaction.atomic():
-                    count = judge(request.POST, query, actor(request))
-                if count:
-                    self.message_user(
-                        request, gettext("Your grades have been saved."), messages.SUCCESS
-                    )
-            except SearchError as error:
-                self.message_user(request, capfirst(str(error)), messages.ERROR)
-        return self.back_to(pk)
-
-    @own_page("undo/")
-    def undo_view(self, request: HttpRequest) -> HttpResponse:
-        if not request.user.has_perm(JUDGE):
-            raise PermissionDenied
-        if request.method != "POST":
-            return redirect("admin:tuning_goldenquery_changelist")
-        undo = judging.undo(acting_user=actor(request))
-        self.message_user(
-            request,
-            undo.message if undo else gettext("There is nothing to undo."),
-            messages.SUCCESS if undo else messages.INFO,
-        )
-        if undo is None or undo.query is None:
-            return redirect("admin:tuning_goldenquery_changelist")
-        return self.back_to(undo.query.pk)

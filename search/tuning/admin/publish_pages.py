@@ -148,7 +148,7 @@ class PublishingPages(OwnPages[SearchProfile]):
             text = gettext("%(profile)s is active again from the next search.")
             return text % {"profile": profile}
 
-        self.attempt(request, act, failure=messages.WARNING)
+        self.attempt(request, act)
 
 
 def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:

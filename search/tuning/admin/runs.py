@@ -33,7 +33,7 @@ from search.tuning.admin.gate import split
 from search.tuning.admin.workbench_actions import CHANGE, VIEW
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
-from search.tuning.models import EvaluationRun, GoldenQuery, Optimisation
+from search.tuning.models import EvaluationRun, Optimisation
 
 State = JobState
 Run = TypeVar("Run", EvaluationRun, Optimisation)
@@ -104,8 +104,7 @@ class RunAdmin(ReadOnly, PanelPages[Run], ModelAdmin):  # type: ignore[misc]
             self.service.cancel(row)
             return gettext("It has been cancelled.")
 
-        may = self.cancel_permission
-        return self.acted(request, pk, act, permission=may, failure=messages.WARNING)
+        return self.acted(request, pk, act, permission=self.cancel_permission)
 
 
 @admin.register(EvaluationRun)
@@ -115,10 +114,10 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
         "results against the judgements."
     )
     list_display = (
-        "created", "profile", "over", "state_label", "queries", "ndcg", "change", "p95", "user",
+        "created", "profile", "state_label", "queries", "ndcg", "change", "p95", "user",
     )  # fmt: skip
-    list_filter = ("kind", "state")
-    search_fields = ("profile__name", "collection")
+    list_filter = ("state",)
+    search_fields = ("profile__name",)
     change_form_template = "admin/tuning/evaluationrun/page.html"
     service = golden_runs
     start_permission, cancel_permission = "tuning.add_evaluationrun", "tuning.change_evaluationrun"
@@ -128,10 +127,6 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[EvaluationRun]:
         # Loaded where it is shown: hundreds of queries take a megabyte.
         return super().get_queryset(request).defer("by_query")  # type: ignore[no-any-return]
-
-    @admin.display(description=_("measured on"), ordering="collection")
-    def over(self, run: EvaluationRun) -> str:
-        return run.collection or gettext("Golden queries")
 
     @admin.display(description=measures.LEADING)
     def ndcg(self, run: EvaluationRun) -> str:
@@ -149,15 +144,14 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
         return "-" if value is None else f"{value:.0f}"
 
     def panel(self, request: HttpRequest, row: EvaluationRun) -> dict[str, Any]:
-        is_golden = row.kind == EvaluationRun.Kind.GOLDEN
-        rows = query_rows(row, viewer=request.user) if is_golden and row.by_query else []
+        rows = query_rows(row, viewer=request.user) if row.by_query else []
         return {
             "run": row,
             "variant": STATE_LABELS[State(row.state)],
             "percent": round(100 * row.progress),
             "figures": _figures(row),
             "measure": measures.LEADING,
-            "may_control": request.user.has_perm(self.cancel_permission) and is_golden,
+            "may_control": request.user.has_perm(self.cancel_permission),
             "refused": [each for each in rows if each.error],
             **split(rows, measures.LEADING),
         }
@@ -165,10 +159,9 @@ class EvaluationRunAdmin(RunAdmin[EvaluationRun]):
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
     """A row for each measure, with its difference to the baseline if there is one."""
-    names = run.measures if run.kind == EvaluationRun.Kind.ANSWERS else measures.NAMES
     return [
         {"name": measure_label(name), "value": run.measures[name], **run.differences.get(name, {})}
-        for name in names
+        for name in measures.NAMES
         if name in run.measures
     ]
 
@@ -246,7 +239,7 @@ def _result(row: Optimisation) -> dict[str, Any]:
     if not classes:
         return {}
     every = gettext("All questions") if row.profile.as_profile().is_uniform else ""
-    origins, scales = dict(GoldenQuery.Origin.choices), dict(NORMALISERS)
+    scales = dict(NORMALISERS)
     signals = [
         signal
         for signal in Signal
@@ -273,5 +266,4 @@ def _result(row: Optimisation) -> dict[str, Any]:
             (registry.label(Signal(signal)), scales.get(name, name))
             for signal, name in row.found["normalisers"].items()
         ],
-        "origins": [(origins.get(name, name), of) for name, of in row.found["origins"].items()],
     }

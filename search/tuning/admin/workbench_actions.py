@@ -178,7 +178,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of a test; once done, its measures compared with the what-if's."""
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
-    run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
+    run = get_object_or_404(runs, pk=pk)
     comparison, agrees = verified(run) if run.state == EvaluationRun.State.DONE else ("", None)
     return JsonResponse(
         {
@@ -203,8 +203,7 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     user = actor(request)
     action = posted.get("action")
     if action == "undo":
-        undone = judging.undo(acting_user=user)
-        return {"said": undone.message if undone else gettext("There is nothing to undo.")}
+        return {"said": judging.undo(acting_user=user)}
     document = document_of(request, posted)
     text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
     if action == "clear":

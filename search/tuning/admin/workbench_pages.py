@@ -48,7 +48,7 @@ from search.tuning.admin.workbench_actions import (
 )
 from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
+from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview
 
@@ -115,8 +115,8 @@ def _chosen(request: HttpRequest) -> SearchProfile | None:
 
 def _live_run(profile: SearchProfile) -> int | None:
     """The profile's newest run over the golden set, if it was started within RECENT."""
-    runs = EvaluationRun.objects.filter(profile=profile, kind=EvaluationRun.Kind.GOLDEN)
-    newest = runs.filter(created__gt=timezone.now() - RECENT).order_by("-pk")
+    recent = profile.evaluation_runs.filter(created__gt=timezone.now() - RECENT)
+    newest = recent.order_by("-pk")
     return newest.values_list("pk", flat=True).first()
 
 

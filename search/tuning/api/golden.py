@@ -84,10 +84,10 @@ class GoldenQuerySerializer(CleanSerializer[GoldenQuery]):
     class Meta:
         model = GoldenQuery
         fields = (
-            "id", "query", "text", "collections", "query_class", "origin", "must_be_first",
+            "id", "query", "text", "collections", "query_class", "must_be_first",
             "enabled", "note", "judged", "judges", "spread", "created",
         )  # fmt: skip
-        read_only_fields = ("origin", "created")
+        read_only_fields = ("created",)
 
     def prepare(self, row: GoldenQuery) -> None:
         row.folded, row.collections = query_key(row.text), judging.sorted_slugs(row.collections)

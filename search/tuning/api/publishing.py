@@ -202,7 +202,7 @@ class QueryMeasuresField(MeasuresField):
 
 
 class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
-    """A profile's measures on the golden queries or on a judged collection."""
+    """A profile's measures on the golden queries."""
 
     profile = ProfileNameSerializer()
     baseline = ProfileNameSerializer(allow_null=True)
@@ -215,9 +215,9 @@ class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
     class Meta:
         model = EvaluationRun
         fields = (
-            "id", "kind", "state", "progress", "error", "profile", "baseline", "collection",
-            "queries", "measures", "differences", "by_class", "latency_ms", "fingerprint",
-            "embedding_space", "code_version", "user", "created",
+            "id", "state", "progress", "error", "profile", "baseline", "queries", "measures",
+            "differences", "by_class", "latency_ms", "fingerprint", "embedding_space",
+            "code_version", "user", "created",
         )  # fmt: skip
         read_only_fields = fields
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -23,9 +23,11 @@ from common.accounts.models import User
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Document
 from ingestion.models.collections import Viewer
+from search.engine import configuration
 from search.errors import RunFailed
 from search.models import SearchProfile
 from search.tuning import life_cycle
+from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden_set import (
     Golden,
     MeasuredPair,
@@ -35,7 +37,7 @@ from search.tuning.evaluation.golden_set import (
     set_hash,
 )
 from search.tuning.evaluation.library_stamp import conditions
-from search.tuning.evaluation.profile_runs import figures
+from search.tuning.evaluation.profile_runs import code_version
 from search.tuning.models import EvaluationRun, GoldenQuery, Publication
 
 State = EvaluationRun.State
@@ -60,7 +62,6 @@ def create(
     if baseline is not None and baseline.pk == profile.pk:
         baseline = None
     return EvaluationRun.objects.create(
-        kind=EvaluationRun.Kind.GOLDEN,
         state=State.QUEUED,
         progress=0,
         profile=profile,
@@ -78,7 +79,6 @@ def latest_valid(profile: SearchProfile) -> EvaluationRun | None:
     are those of the machine as it was.
     """
     return EvaluationRun.objects.filter(
-        kind=EvaluationRun.Kind.GOLDEN,
         state=State.DONE,
         fingerprint=fingerprint(profile.as_profile()),
         baseline=SearchProfile.active(),
@@ -147,12 +147,20 @@ def complete(run: EvaluationRun) -> bool:
 
 def _figures(measured: MeasuredPair) -> dict[str, Any]:
     """The result columns of a run."""
-    side = measured.candidate
+    side, space = measured.candidate, configuration.current().space
     classes = {
         key: answer.query_class for key, answer in side.answers.items() if answer.query_class
     }
     return {
-        **figures(side.values, classes, measured.differences),
+        "queries": len(side.values),
+        "measures": measures.means(side.values),
+        "by_class": {
+            query_class.value: {"queries": count, "measures": means}
+            for query_class, (count, means) in measures.by_class(side.values, classes).items()
+        },
+        "differences": {name: asdict(each) for name, each in measured.differences.items()},
+        "embedding_space": space.name if space else "",
+        "code_version": code_version(),
         "progress": 1.0,
         "error": "",
         "by_query": {golden.key: _query_row(golden, measured) for golden in measured.goldens},

@@ -31,7 +31,7 @@ from search.errors import RunFailed, SearchError
 from search.pipeline import Choices, SearchResponse
 from search.query.parse import parse
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.measures import median_grade
+from search.tuning.evaluation.measures import Progress, median_grade
 from search.tuning.evaluation.profile_runs import (
     class_by_our_rules,
     embedding_time,
@@ -60,7 +60,6 @@ class Golden:
     qrels: Mapping[str, int] = field(default_factory=dict)
     must_be_first: str = ""
     query_class: QueryClass | None = None
-    origin: str = GoldenQuery.Origin.PERSON
 
     @property
     def key(self) -> str:
@@ -111,7 +110,7 @@ def golden_queries() -> list[tuple[Golden, str]]:
     rows = GoldenQuery.objects.filter(enabled=True).order_by("folded", "pk")
     queries = list(
         rows.select_related("must_be_first").only(
-            "public_id", "text", "collections", "query_class", "origin",
+            "public_id", "text", "collections", "query_class",
             "must_be_first__public_id", "must_be_first__deleted_at",
         )
     )  # fmt: skip
@@ -173,7 +172,6 @@ def _golden(query: GoldenQuery, grades: Mapping[str, int], present: Container[st
         qrels={reference: grade for reference, grade in grades.items() if reference in present},
         must_be_first=str(first.public_id) if first and first.deleted_at is None else "",
         query_class=QueryClass(query.query_class) if query.query_class else None,
-        origin=query.origin,
     )
 
 
@@ -245,9 +243,6 @@ def _public_ids(response: SearchResponse, without: int | None) -> tuple[str, ...
 # The least number of searches for a profile's latency, and the most rounds to reach it: the p95
 # of fewer is noise. A guess that keeps a small set's run within seconds.
 LATENCY_SEARCHES, LATENCY_ROUNDS = 60, 5
-
-Progress = Callable[[int, int], None]
-"""Called with the steps done and their total."""
 
 
 @dataclass(slots=True)

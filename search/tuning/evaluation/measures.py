@@ -1,12 +1,11 @@
-"""Measures of one ranking against judgements, and the agreement of judges."""
+"""Measures of one ranking against judgements."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import ir_measures
 import numpy as np
@@ -27,6 +26,8 @@ RESAMPLES = 2_000  # Efron & Tibshirani 1993, chapter 13: over 1,000 for an inte
 CONFIDENCE = 0.95
 SEED = 42  # any value: it makes intervals reproducible
 
+Progress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
 Values = Mapping[str, Mapping[str, float]]
 """Each measure's value by query."""
 
@@ -122,27 +123,6 @@ def latencies(milliseconds: Sequence[float]) -> dict[str, float]:
     return {"p50": round(float(p50), 2), "p95": round(float(p95), 2)}
 
 
-def alpha(units: Sequence[Sequence[int]]) -> float | None:
-    """Inter-judge agreement (alpha) over the grades that several judges gave to each document.
-
-    None if no document has two judges, or all grades are equal, so that alpha is undefined.
-    """
-    paired = [unit for unit in units if len(unit) > 1]
-    every = [grade for unit in paired for grade in unit]
-    if not every:
-        return None
-    observed = sum(2 * _squares(unit) / (len(unit) - 1) for unit in paired) / len(every)
-    expected = 2 * _squares(every) / (len(every) * (len(every) - 1))
-    return 1 - observed / expected if expected else None
-
-
 def median_grade(grades: Sequence[int]) -> int:
     """The median of the judges' grades, rounded down."""
     return int(statistics.median(grades))
-
-
-def _squares(grades: Sequence[int]) -> float:
-    """The sum of squared differences of all pairs: from moments, since there may be many."""
-    if len(grades) < 50:
-        return float(sum((one - other) ** 2 for one, other in combinations(grades, 2)))
-    return float(len(grades) * sum(grade * grade for grade in grades) - sum(grades) ** 2)

@@ -14,8 +14,8 @@ from ingestion.spaces.index import index_bytes
 from ingestion.spaces.vectors import texts_of
 from search.engine import configuration, similarity_background
 from search.errors import RunFailed
-from search.tuning.evaluation.golden_set import Golden, Progress, ask, golden_set, values_of
-from search.tuning.evaluation.measures import LEADING, Interval, difference, means
+from search.tuning.evaluation.golden_set import Golden, ask, golden_set, values_of
+from search.tuning.evaluation.measures import LEADING, Interval, Progress, difference, means
 from search.tuning.evaluation.profile_runs import evaluator
 
 MADE = 200  # as many questions as give an interval of about .02; a guess

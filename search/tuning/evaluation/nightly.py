@@ -30,7 +30,6 @@ Status, RunState = QualityRun.Status, EvaluationRun.State
 
 # A run that is later than this is skipped: the next one is near.
 LATE = timedelta(hours=6)
-MAIL = "mail"
 MAX_ATTEMPTS = 8
 # The delay after the first failed attempt; it doubles each time, about two hours in all.
 PAUSE = timedelta(minutes=1)
@@ -205,7 +204,7 @@ def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]
         defaults={
             "subject": subject,
             "findings": dict(findings),
-            "wanted": [MAIL] if settings.ALERT_EMAILS else [],
+            "to_mail": bool(settings.ALERT_EMAILS),
         },
     )
     if is_new:
@@ -222,11 +221,10 @@ def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]
 def deliver(*, now: datetime | None = None) -> int:
     """Mail the alerts that are due; return how many were sent. Others are retried later."""
     now = now or timezone.now()
-    waiting = Alert.objects.filter(wanted__contains=[MAIL], attempts__lt=MAX_ATTEMPTS)
-    unsent = waiting.exclude(delivered__contains=[MAIL]).order_by("pk")
+    waiting = Alert.objects.filter(to_mail=True, attempts__lt=MAX_ATTEMPTS)
     due = [
         alert.pk
-        for alert in unsent
+        for alert in waiting.order_by("pk")
         if not alert.attempts or now >= alert.created + PAUSE * (2**alert.attempts - 1)
     ]
     return sum(_mail(pk) for pk in due)
@@ -249,8 +247,8 @@ def _mail(pk: int) -> bool:
     if errors and not (sent and all(isinstance(e, smtplib.SMTPRecipientsRefused) for e in errors)):
         alert.error = str(errors[-1])
     else:
-        alert.delivered = [*alert.delivered, MAIL]
-    alert.save(update_fields=["delivered", "attempts", "error"])
+        alert.to_mail = False
+    alert.save(update_fields=["to_mail", "attempts", "error"])
     return not alert.error
 
 

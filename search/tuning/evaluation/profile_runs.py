@@ -1,12 +1,10 @@
-"""The search that readers use, as a measurement: its response, latency, and a run's figures."""
+"""The search that readers use, as a measurement: its response, latency and version."""
 
 from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy
@@ -21,8 +19,6 @@ from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, Purpose, SearchResponse, search
 from search.query.classifiers import classify_by
 from search.retrieval import Filters
-from search.tuning.evaluation import measures
-from search.tuning.evaluation.measures import Interval, Values
 
 NO_MODEL = gettext_lazy(
     "The embedding model did not answer, so the figures would be those of a "
@@ -111,24 +107,6 @@ def latency(response: SearchResponse, embedding: float | None) -> float:
     if embedding is None or not waited:
         return spent["total"]
     return spent["total"] - waited + embedding
-
-
-def figures(
-    values: Values, classes: Mapping[str, QueryClass], differences: Mapping[str, Interval]
-) -> dict[str, Any]:
-    """The columns of an evaluation run with its measures and the versions that were measured."""
-    space = configuration.current().space
-    return {
-        "queries": len(values),
-        "measures": measures.means(values),
-        "by_class": {
-            query_class.value: {"queries": count, "measures": means}
-            for query_class, (count, means) in measures.by_class(values, classes).items()
-        },
-        "differences": {name: asdict(interval) for name, interval in differences.items()},
-        "embedding_space": space.name if space else "",
-        "code_version": code_version(),
-    }
 
 
 def code_version() -> str:

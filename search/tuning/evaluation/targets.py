@@ -61,7 +61,6 @@ def copy(source: SearchProfile, draft: SearchProfile) -> None:
 def last_run(profile: SearchProfile) -> EvaluationRun | None:
     """The latest finished run over the golden queries that measured the profile as it is now."""
     runs = EvaluationRun.objects.filter(
-        kind=EvaluationRun.Kind.GOLDEN,
         state=EvaluationRun.State.DONE,
         profile=profile,
         fingerprint=fingerprint(profile.as_profile()),

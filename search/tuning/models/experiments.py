@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -16,27 +14,19 @@ from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(Job):
-    """The measures of a profile on a judged collection (`benchmarks.judged`) or the golden set,
-    or, before 0.2.0, of the answers that it leads to.
+    """The measures of a profile on the golden queries.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
     `latency_ms` has `p50` and `p95`, and with a baseline also `baseline_p50` and `baseline_p95`.
     """
 
-    class Kind(models.TextChoices):
-        COLLECTION = "collection", _("Judged collection")
-        GOLDEN = "golden", _("Golden queries")
-        ANSWERS = "answers", _("Answers on a judged collection")
-
     State = JobState
     TASK = "search.tasks.measure_run"
 
-    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
     state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
     progress = models.FloatField(default=1.0, help_text=_("Share of the queries done, 0 to 1."))
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
-    collection = models.CharField(max_length=120, blank=True)
     corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
     # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
@@ -63,10 +53,9 @@ class EvaluationRun(Job):
     class Meta:
         ordering = ("-created", "-pk")
         verbose_name = _("measurement")
-        indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
 
     def __str__(self) -> str:
-        return f"{self.profile} on {self.collection or 'the golden queries'}"
+        return f"{self.profile} on the golden queries"
 
 
 class QualityRun(models.Model):
@@ -96,7 +85,7 @@ class QualityRun(models.Model):
 
 
 class Alert(models.Model):
-    """A warning about a quality run; `wanted` and `delivered` name its delivery channels."""
+    """A warning about a quality run; `to_mail`: its mail is not sent yet."""
 
     run = models.OneToOneField(
         EvaluationRun,
@@ -107,18 +96,12 @@ class Alert(models.Model):
     subject = models.CharField(max_length=200)
     findings = models.JSONField(default=dict)
     created = models.DateTimeField(default=timezone.now, editable=False)
-    wanted = ArrayField(models.CharField(max_length=10), default=list)
-    delivered = ArrayField(models.CharField(max_length=10), default=list, blank=True)
+    to_mail = models.BooleanField(default=False, db_default=False)
     attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
 
     class Meta:
         ordering = ("-created", "-pk")
-        constraints = (
-            models.CheckConstraint(
-                condition=Q(delivered__contained_by=F("wanted")), name="alert_delivered_as_wanted"
-            ),
-        )
 
     def __str__(self) -> str:
         return self.subject

@@ -45,10 +45,6 @@ class GoldenQuery(models.Model):
     document that a published profile must rank first: see `search.tuning.gate`.
     """
 
-    class Origin(models.TextChoices):
-        PERSON = "person", _("Judged by a person")
-        IMPORTED = "imported", _("Imported")
-
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     text = models.CharField(max_length=MAX_QUERY_CHARS)
     # The same for any capitals and spacing: see `query_key`.
@@ -60,7 +56,6 @@ class GoldenQuery(models.Model):
         blank=True,
         help_text=_("The class that it should have; empty: as classified by the rules."),
     )
-    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.PERSON)
     must_be_first = models.ForeignKey(
         Document, models.SET_NULL, null=True, blank=True, related_name="+"
     )
