@@ -54,7 +54,8 @@ from ingestion.files import storage
 from ingestion.lexical import bm25_weights
 from ingestion.metadata import Metadata, check_metadata, folders_of
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
-from ingestion.models.documents import DocumentQuerySet, open_to
+from ingestion.models.documents import DocumentQuerySet
+from ingestion.models.visibility import open_to
 from ingestion.parsing.file_titles import title_from_file_name, with_file_name
 
 

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.events import log
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.engine import Purpose, configuration
 from search.engine.configuration import Configuration
 from search.engine.read import read_query

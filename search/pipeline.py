@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 
 from common import metrics
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.engine import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Purpose, Request
 from search.engine.configuration import Configuration, current
 from search.engine.find import find

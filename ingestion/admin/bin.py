@@ -40,7 +40,7 @@ from ingestion.admin.filters import CollectionFilter
 from ingestion.documents.purging import LONG_AGO
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, DeletedDocument, Document, Purge
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import open_to
 
 
 def days_left(deleted: Document | Collection) -> int:

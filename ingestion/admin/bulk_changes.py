@@ -30,7 +30,7 @@ from ingestion.documents.restricted_readers import Arranged, Readers, UnknownRea
 from ingestion.errors import IngestionError
 from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 
 MAX_LISTED = 10  # of the reasons why documents were left alone
 

@@ -34,8 +34,8 @@ from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
 from ingestion.models.collections import ICONS, language_name
-from ingestion.models.documents import open_to
 from ingestion.models.versions import UNFINISHED
+from ingestion.models.visibility import open_to
 
 # Settings used to process documents: a change applies to a document when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}

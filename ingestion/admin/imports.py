@@ -29,7 +29,7 @@ from ingestion.intake.import_folders import HERE
 from ingestion.intake.import_protocol import MANIFEST_ENDS, ImportRefused
 from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Import, ImportItem
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import open_to
 
 State = Import.State
 VARIANTS = {

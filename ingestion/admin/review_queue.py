@@ -23,7 +23,7 @@ from common.admin.mixins import OwnPages, actor, own_page
 from ingestion.documents import currency
 from ingestion.errors import InvalidCurrency
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 
 MAX_LISTED = 50  # of each kind: the first are decided first
 KINDS = {

@@ -19,7 +19,8 @@ from ingestion.admin.versions import version_rows
 from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
-from ingestion.models.collections import Viewer, language_name
+from ingestion.models.collections import language_name
+from ingestion.models.visibility import Viewer
 from ingestion.parsing.file_titles import title_from_file_name
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from ingestion.errors import IngestionError
 from ingestion.intake import watched_folders
 from ingestion.intake.watched_folders import counts_line
 from ingestion.models import SyncSource, WatchedFile, WatchedFolder
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import open_to
 
 State = WatchedFolder.State
 VARIANTS = {

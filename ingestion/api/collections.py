@@ -31,7 +31,7 @@ from ingestion.api.serializers import (
 )
 from ingestion.exporting import writing
 from ingestion.models import Chunk, ChunkEdit, Collection, Document
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import open_to
 
 # Settings used to process documents: a change takes effect when they are processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}

@@ -27,7 +27,7 @@ from ingestion.api.serializers import (
 from ingestion.intake import imports as importing
 from ingestion.intake.imports import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import open_to
 
 Kind = Import.Kind
 STOPPED = Import.State.CANCELLED.value

@@ -28,7 +28,7 @@ from ingestion.documents.versions import locked
 from ingestion.errors import InvalidCurrency
 from ingestion.events import log, tell_of_currency
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 
 FIELDS = ("valid_from", "valid_until", "review_by", "owner")
 # A guess: longer than any chain of editions; it also ends a cycle that a race could create.

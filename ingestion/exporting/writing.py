@@ -23,8 +23,8 @@ from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError
 from ingestion.exporting import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
-from ingestion.models.collections import Viewer
 from ingestion.models.documents import DocumentQuerySet
+from ingestion.models.visibility import Viewer
 from ingestion.spaces import active_space
 
 BLOCK_BYTES = 1024 * 1024

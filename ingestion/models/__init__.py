@@ -1,7 +1,7 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
 from ingestion.models.chunks import Chunk, Identifier
-from ingestion.models.collections import Collection, Visibility
+from ingestion.models.collections import Collection
 from ingestion.models.documents import DeletedDocument, Document, Purge, SourceKind
 from ingestion.models.embeddings import ChunkEmbedding, EmbeddingSpace
 from ingestion.models.intake import Import, ImportItem
@@ -14,3 +14,4 @@ from ingestion.models.statistics import (
     TermFrequency,
 )
 from ingestion.models.versions import ChunkEdit, DocumentVersion, Lane, State
+from ingestion.models.visibility import Visibility

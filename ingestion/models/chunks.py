@@ -15,9 +15,10 @@ from django.db.models.expressions import Combinable, RawSQL
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import SparseVectorField
 
-from ingestion.models.collections import Collection, Viewer, narrower
+from ingestion.models.collections import Collection
 from ingestion.models.documents import Document
 from ingestion.models.versions import ChunkEdit, DocumentVersion
+from ingestion.models.visibility import Viewer, narrower
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `lexical.bm25_weights`).
 TERM_DIMENSIONS = 1_000_000_000

@@ -1,14 +1,14 @@
-"""Collections with their icons, and who may read them."""
+"""Collections with their icons; `visibility` has who may read them."""
 
 from __future__ import annotations
 
 import unicodedata
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf.locale import LANG_INFO
-from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import EmptyResultSet, ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User, user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
+from ingestion.models.visibility import Viewer, Visibility, narrower
 
 # The drawings of static/search/icons.svg.
 ICONS = (
@@ -60,13 +61,6 @@ def _is_emoji(value: str) -> bool:
     return all(unicodedata.category(char) == "So" for char in bases)
 
 
-if TYPE_CHECKING:
-    Viewer = User | AnonymousUser | None
-
-else:
-    Viewer = Any
-
-
 def validate_metadata(value: Any) -> None:
     """Raise ValidationError for invalid metadata."""
     try:
@@ -93,12 +87,6 @@ def language_name(code: str) -> str:
 # The beginning of the names of collections to measure with, which only superusers may read: they
 # are searched where they are named, and never among the site's own documents.
 JUDGED = "judged: "
-
-
-class Visibility(models.TextChoices):
-    PUBLIC = "public", _("Everyone")
-    SIGNED_IN = "signed_in", _("Signed-in users")
-    GROUPS = "groups", _("Members of chosen groups")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -142,35 +130,6 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
             Q(visibility__in=(Visibility.PUBLIC, Visibility.SIGNED_IN))
             | (Q(visibility=Visibility.GROUPS) & member)
         )
-
-
-# The narrower audiences that name a user, whose key it takes twice, or a group of theirs.
-_NAMED = (
-    "SELECT collection_id FROM ingestion_collection_people WHERE user_id = %s UNION ALL"
-    " SELECT g.collection_id FROM ingestion_collection_groups g"
-    " JOIN accounts_user_groups m USING (group_id) WHERE m.user_id = %s"
-)
-
-
-def audiences_of(viewer: User) -> RawSQL:
-    """The ids of the narrower audiences that name `viewer` or one of their groups."""
-    return RawSQL(f"({_NAMED})", (viewer.pk, viewer.pk))  # noqa: S611  # ours
-
-
-def narrower(readable: str, viewer: Viewer) -> tuple[str, tuple[int, ...]]:
-    """SQL for the ids of collections (`readable`, SQL too) and of `viewer`'s audiences in them.
-
-    Also returns its parameters, which follow those of `readable`. It is built as text because
-    Django takes a millisecond to compile it, in each search of a signed-in user. For visitors,
-    who belong to no audience, it is `readable` itself.
-    """
-    if viewer is None or not viewer.is_authenticated or not viewer.is_active:
-        return readable, ()
-    whole = "coalesce(a.within_id, a.id)"
-    sql = f"SELECT a.id FROM ingestion_collection a WHERE {whole} IN ({readable})"  # noqa: S608
-    if viewer.is_superuser:
-        return sql, ()
-    return f"{sql} AND (a.within_id IS NULL OR a.id IN ({_NAMED}))", (viewer.pk, viewer.pk)
 
 
 _Audiences = models.Manager.from_queryset(CollectionQuerySet)

@@ -20,7 +20,8 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job, JobState
-from ingestion.models.collections import Collection, Viewer, audiences_of, validate_metadata
+from ingestion.models.collections import Collection, validate_metadata
+from ingestion.models.visibility import Viewer, open_to
 
 
 class SourceKind(models.TextChoices):
@@ -46,19 +47,6 @@ MISSING = Coalesce(
 
 # Of a row `d` of documents: the collection or narrower audience that its passages belong to.
 READERS = "coalesce(d.audience_id, d.collection_id)"
-
-
-def open_to(viewer: Viewer, document: str = "") -> Q:
-    """The condition that `viewer` may read a document, given that they may read its collection.
-
-    `document` is the path from a row to its document, with the underscores behind it.
-    """
-    unrestricted = Q(**{f"{document}audience": None})
-    if viewer is None or not viewer.is_authenticated or not viewer.is_active:
-        return unrestricted
-    if viewer.is_superuser:
-        return Q()
-    return unrestricted | Q(**{f"{document}audience__in": audiences_of(viewer)})
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):

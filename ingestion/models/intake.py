@@ -10,8 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job
-from ingestion.models.collections import Collection, Viewer
-from ingestion.models.documents import Document, open_to
+from ingestion.models.collections import Collection
+from ingestion.models.documents import Document
+from ingestion.models.visibility import Viewer, open_to
 
 
 class ImportQuerySet(models.QuerySet["Import"]):

@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job
-from ingestion.models.collections import Collection, Viewer
+from ingestion.models.collections import Collection
 from ingestion.models.documents import Document
+from ingestion.models.visibility import Viewer
 
 LEAST_POLL_SECONDS = 5
 MOST_POLL_SECONDS = 7 * 24 * 3600

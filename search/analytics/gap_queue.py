@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.models import Gap, GapSign, GapStep, GapWording, Sign
 from search.errors import GapError
 from search.pipeline import Purpose, search

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.models import NO_TEAM, Interaction, SearchEvent
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.errors import InteractionRefused, UnknownSearch

@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from common.accounts.models import user_or_none
-from ingestion.models.collections import Collection, Viewer
+from ingestion.models.collections import Collection
+from ingestion.models.visibility import Viewer
 from search.models.profiles import SearchProfile
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS

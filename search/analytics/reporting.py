@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics import gap_queue
 from search.analytics.models import Interaction, SearchEvent
 from search.models import Hide

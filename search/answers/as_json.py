@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from ingestion.documents.currency import as_data, date_label, label
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.checking.conflicts import cited_conflicts
 from search.answers.domain import (
     Answered,

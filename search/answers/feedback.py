@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from common.accounts.models import User
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.failed_search_detection import SETTLE, drained
 from search.analytics.models import SearchEvent
 from search.analytics.recording import MAX_FOLDED, file_complaints

@@ -11,7 +11,7 @@ from django.utils import timezone
 from ingestion.document_dates import DocumentDate, as_day, date_of_version
 from ingestion.documents.currency import date_label, not_current
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.domain import State
 from search.answers.models import AnswerSource
 

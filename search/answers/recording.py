@@ -19,7 +19,7 @@ from common.accounts.models import User
 from ingestion.document_dates import date_of_version
 from ingestion.documents.currency import currencies
 from ingestion.models import Document, DocumentVersion
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.as_json import sentence_data, sentence_from, step_data, supported_share
 from search.answers.budgets import MOST_NAME
 from search.answers.checking.conflicts import conflicts

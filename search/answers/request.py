@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from common.accounts.models import User
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import Thread
 from search.pipeline import Choices, SearchResponse

@@ -19,7 +19,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers import recording
 from search.answers.as_json import Absolute, answer_data
 from search.answers.domain import Answered, State

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import Profile, QueryClass, Weights
 from search.retrieval import Filters
 

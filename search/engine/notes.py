@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from ingestion import models
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.retrieval import Filters
 from search.retrieval.facets import with_key
 

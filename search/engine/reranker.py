@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ingestion.embedding.protocol import encodable
 from ingestion.models import Chunk
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import Candidates, Profile, Weights
 from search.engine import Choices, Request
 from search.engine.configuration import Configuration

@@ -9,7 +9,7 @@ from typing import TypeVar
 from django.utils.translation import gettext
 
 from ingestion.models import Collection, Visibility
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import Profile, Query
 from search.engine import Request
 from search.engine.configuration import Configuration

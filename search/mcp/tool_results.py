@@ -20,8 +20,7 @@ from common.accounts import tokens
 from ingestion.document_dates import DateKind, DocumentDate, date_of_version
 from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
-from ingestion.models.collections import Viewer
-from ingestion.models.documents import open_to
+from ingestion.models.visibility import Viewer, open_to
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import CSRFCheck
 
 from common.accounts.models import User
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.pseudonyms import ROBOT, is_prefetched, is_recorded, visitor_of
 from search.answers import recording, threads
 from search.answers.budgets import budget_key

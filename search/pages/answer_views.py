@@ -24,7 +24,7 @@ from common import UserError
 from common.accounts.tokens import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.pseudonyms import visitor_of
 from search.answers import answering, recording
 from search.answers import feedback as feedbacks

@@ -15,8 +15,9 @@ from django.utils.translation import gettext
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.metadata import FOLDER, Metadata, texts
 from ingestion.models import Document
-from ingestion.models.collections import Viewer, language_name
+from ingestion.models.collections import language_name
 from ingestion.models.documents import DATED
+from ingestion.models.visibility import Viewer
 from search.retrieval import facets
 from search.retrieval.facets import Facet
 from search.retrieval.filters import searchable

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread

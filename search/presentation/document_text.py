@@ -14,7 +14,7 @@ from ingestion.chunking.sections import Neighbour, Section, repeated, section_of
 from ingestion.lexical.bigrams import spaced
 from ingestion.lexical.compounds import joined_sql
 from ingestion.models import Chunk, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.presentation.passage_blocks import (
     NamedSection,
     Part,

@@ -21,7 +21,7 @@ from ingestion.domain import SectionPlace
 from ingestion.errors import IngestionError
 from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from ingestion.parsing.passage_rectangles import SCALE
 from search.presentation.document_text import DocumentPassage, PassageWindow
 

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from common.database import named
 from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked, unmarked_sql
 from search.retrieval.filters import readable_to

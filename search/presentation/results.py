@@ -18,7 +18,7 @@ from ingestion.document_dates import DocumentDate, date_of
 from ingestion.documents import completeness, currency
 from ingestion.domain import BlockKind
 from ingestion.metadata import FOLDER
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from ingestion.parsing.page_pictures import is_deck, is_drawn
 from search.domain import Group, Hit, Query, TermStatistic
 from search.presentation.excerpts import excerpt, with_class

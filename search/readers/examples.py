@@ -17,7 +17,8 @@ from redis import RedisError
 
 from common.accounts.models import User
 from ingestion.models import Chunk, Document
-from ingestion.models.collections import JUDGED, Viewer
+from ingestion.models.collections import JUDGED
+from ingestion.models.visibility import Viewer
 from search import pipeline
 from search.errors import SearchError
 from search.retrieval import Filters

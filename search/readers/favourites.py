@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.readers.models import Favourite
 from search.readers.saved_searches import NotSaved
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ingestion.models import Document, DocumentVersion
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.query import MAX_QUERY_CHARS
 
 Row = TypeVar("Row", bound=models.Model)

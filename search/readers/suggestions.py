@@ -28,7 +28,7 @@ from common.api.access import UserThrottle
 from common.database import named
 from ingestion.identifiers import Pattern, find_identifiers, index_forms
 from ingestion.lexical.second_forms import folded
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.engine.configuration import current
 from search.query.parse import clean_text
 from search.query.query_key import hidden_from

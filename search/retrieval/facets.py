@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 
 Value = tuple[str, str, int]
 """A key, its label, and the number of documents that have it."""

@@ -18,8 +18,8 @@ from common.database import named
 from ingestion.documents.currency import not_current
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.chunks import EqualsAny, SubqueryOnce
-from ingestion.models.collections import Viewer, narrower
 from ingestion.models.documents import DocumentQuerySet
+from ingestion.models.visibility import Viewer, narrower
 from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
 from search.retrieval import facets

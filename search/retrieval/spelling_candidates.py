@@ -14,7 +14,7 @@ from django.db import connection
 
 from common.database import named
 from ingestion.lexical.compounds import humps_sql, quoted_sql
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import TermStatistic
 from search.query.spelling_correction import Neighbour
 from search.retrieval.filters import Scope, readable_to

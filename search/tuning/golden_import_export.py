@@ -18,7 +18,7 @@ from common.accounts.models import User
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import QueryClass
 from search.errors import JudgementError, SearchError
 from search.tuning import judging

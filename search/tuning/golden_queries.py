@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.errors import JudgementError
 from search.query.query_key import query_key
 from search.tuning.judging import (

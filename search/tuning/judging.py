@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.engine import configuration
 from search.engine.read import read_query
 from search.errors import JudgementError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from django.utils.translation import gettext
 
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.candidate_pools import Coverage, Pooled, pooled
 from search.tuning.evaluation import measures, whatif

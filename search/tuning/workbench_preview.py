@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from django.core.cache import cache
 
 from ingestion.models import Collection
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import Candidates, Group, Hit, Profile, Query, Stage
 from search.engine import Purpose, Request, configuration
 from search.engine.configuration import Configuration

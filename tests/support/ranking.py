@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.domain import (
     ABSENT,
     GENERATORS,

@@ -17,7 +17,7 @@ from ingestion.document_dates import COLUMNS, date_of
 from ingestion.domain import BlockPlace, SectionPlace
 from ingestion.lexical.languages import detect_language
 from ingestion.models import Chunk, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search import pipeline
 from search.answers.context import Selection, select
 from search.answers.context_pieces import Piece

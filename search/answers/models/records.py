@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.chunks import EqualsAny
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers import domain
 from search.answers.models.profiles import MODES
 from search.query import MAX_QUERY_CHARS

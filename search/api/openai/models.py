@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from ingestion.models import Collection
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.domain import Mode
 from search.api.openai.protocol import CompatibleView, NoSuchModel
 

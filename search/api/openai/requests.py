@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.answers.earlier_questions import MOST_EARLIER
 from search.api.openai.models import ModelChoice, choose
 from search.api.openai.protocol import BadRequest

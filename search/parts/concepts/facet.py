@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
 from ingestion.models.documents import READERS
+from ingestion.models.visibility import Viewer
 from search.parts.concepts.models import Concept
 from search.retrieval.facets import Facet, Value
 from search.retrieval.filters import readable_to

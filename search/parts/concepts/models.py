@@ -11,7 +11,7 @@ from django.db.models import Count, Min, Sum
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Document, DocumentVersion
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 
 
 class ConceptQuerySet(models.QuerySet["Concept"]):

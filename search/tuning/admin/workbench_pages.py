@@ -25,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from common.admin import mixins
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.analytics.gap_queue import summaries
 from search.analytics.models import SearchEvent
 from search.domain import QueryClass

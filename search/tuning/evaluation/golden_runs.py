@@ -22,7 +22,7 @@ from common import jobs
 from common.accounts.models import User
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.engine import configuration
 from search.errors import RunFailed
 from search.models import SearchProfile

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
-from ingestion.models.collections import Viewer
+from ingestion.models.visibility import Viewer
 from search.models.rules import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import MAX_KEY, query_key
