@@ -23,7 +23,7 @@ from search.presets.preset import Preset
 from search.presets.seeds import PRESETS
 from search.query.shipped_classifier_rules import RULES
 from search.ranking.text_boosts import as_json
-from search.tuning import activation as activation
+from search.tuning import activation
 from search.tuning.models import ProfileChange
 
 SEEN = (
@@ -32,11 +32,11 @@ SEEN = (
     "tuning.evaluationrun", "tuning.goldenquery", "tuning.judgement",
     "tuning.profilechange", "tuning.publication", "tuning.publishgate",
     "answers.answerprofile", "answers.answerprofilechange", "answers.modelprice",
-    "answers.answerlimits",
+    "answers.answerlimits", "ingestion.identifierpattern",
 )  # fmt: skip
 EDITED = (
     "search.searchprofile", "search.classrule", "search.synonym", "search.pin", "search.hide",
-    "answers.answerprofile",
+    "answers.answerprofile", "ingestion.identifierpattern",
 )  # fmt: skip
 
 
