@@ -8,13 +8,13 @@ _START = (
 )
 _END = r"(?![.,][0-9]|[ \u00a0]?[%\u00b0])"
 _PARTS = r"(?:-[0-9]{1,4}){0,2}"
-
-
-def extend(apps, schema_editor):
-    patterns = apps.get_model("ingestion", "IdentifierPattern").objects
-    patterns.filter(regex=_START + _END).update(regex=_START + _PARTS + _END)
+CHANGE = "UPDATE ingestion_identifierpattern SET regex = %s WHERE regex = %s"
 
 
 class Migration(migrations.Migration):
     dependencies = [("ingestion", "0016_state_words")]
-    operations = [migrations.RunPython(extend, migrations.RunPython.noop)]
+    operations = [
+        migrations.RunSQL(
+            [(CHANGE, [_START + _PARTS + _END, _START + _END])], migrations.RunSQL.noop
+        )
+    ]

@@ -50,6 +50,9 @@ WRITTEN_BY_SEARCHES = {"analytics_searchevent", "django_session"}
 # A random number, drawn anew when a release installs another preset.
 DRAWN_ANEW = {"search_configurationstamp"}
 
+# Columns whose shipped values a migration changes, where nobody has changed them.
+CHANGED = {"ingestion_identifierpattern": {"regex"}}
+
 
 @pytest.fixture
 def var(tmp_path: Path) -> Iterator[Path]:
@@ -120,7 +123,8 @@ def _assert_nothing_lost(before: Rows, after: Rows) -> None:
     for table, rows in before.items():
         assert table in after, f"The table {table} is gone: say here where its rows went."
         shared = rows[0].keys() & after[table][0].keys() if rows and after[table] else set()
-        lost = _values(rows, shared) - _values(after[table], shared)
+        kept = shared - CHANGED.get(table, set())
+        lost = _values(rows, kept) - _values(after[table], kept)
         assert not lost, f"{table} lost {sorted(lost)[:3]}"
         assert not rows or shared, f"{table} lost every row"
 
