@@ -120,7 +120,10 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     kept = [float(shares.nth(place).input_value()) for place in (1, 2)]
     ratio = float(first[1]) / float(first[2])
     assert kept[0] / kept[1] == pytest.approx(ratio, abs=0.5)
-    to_the_end(page, "vector")
+    # That title was first before: only the answer says that the ranking will not change again.
+    with page.expect_response(lambda response: "/preview/" in response.url):
+        to_the_end(page, "vector")
+    expect(page.locator("#wb-rankings")).to_have_attribute("aria-busy", "false")
     expect(draft.locator(".wb-title strong").first).to_have_text("Workshop")
 
     hit = draft.locator(".wb-hit").nth(1)
