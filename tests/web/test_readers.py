@@ -25,6 +25,9 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
+from search.answers import threads
+from search.pages import me
+from search.pages import threads as thread_pages
 from search.pages.facets import facets_for
 from search.pages.search_form import SearchForm
 from search.readers import favourites, history, reviews, search_news
@@ -121,6 +124,23 @@ class TestHistory:
         assert history.forget_history() == 0
         later = timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)
         assert history.forget_history(now=later) == 1
+
+
+def test_long_lists_of_ones_own_lead_from_page_to_page(
+    own: Client, reader: User, library: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for question in ("one", "two"):
+        own.get("/", {"q": question})
+        threads.start(reader, question)
+    for document in (library.regions, make_document(library.regions.collection, PUMPS)):
+        favourites.star(reader, document, on=True)
+    monkeypatch.setattr(me, "PER_PAGE", 1)
+    monkeypatch.setattr(thread_pages, "PER_PAGE", 1)
+    for address in ("/me/history/", "/me/favourites/", "/threads/"):
+        assert '<a rel="next" href="?page=2">' in own.get(address).content.decode(), address
+        second = own.get(address, {"page": "2"}).content.decode()
+        assert '<a rel="prev" href="?page=1">' in second, address
+        assert "Page 2 of 2" in second, address
 
 
 class TestSaving:
