@@ -63,7 +63,7 @@ class StrictView(APIView):
     guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", idempotency.HEADER)
     """Headers by which a client guards a change: one that is not obeyed is refused."""
     implied_body: ClassVar[Any] = None
-    """The fields of the body, at an old address that reads none."""
+    """The fields of the body (`body_of`), at an old address that reads none."""
     is_repeatable: ClassVar[bool] = True
     """Whether a POST may have an Idempotency-Key: not if it makes nothing, or a secret."""
 
@@ -94,9 +94,6 @@ class StrictView(APIView):
         self.parameters = read_query(request, form, **context)
         if method in ("GET", "HEAD", "DELETE") or not self._reads_body(method):
             _refuse_body(request)
-        elif self.implied_body:
-            _refuse_body(request)
-            request._full_data = self.implied_body  # type: ignore[attr-defined]
         if method not in SAFE_METHODS:
             self._obey_guards(request, method)
 
@@ -112,6 +109,8 @@ class StrictView(APIView):
             self.__dict__["post"] = idempotency.keyed(_handler(self, method))
 
     def _reads_body(self, method: str) -> bool:
+        if self.implied_body:
+            return False
         return (getattr(self, "action", None) or method.lower()) in _WITH_BODY or bool(self.body)
 
 

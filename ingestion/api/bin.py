@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import require
-from common.api.requests import read_body
+from common.api.requests import body_of, read_body
 from common.api.serializers import BooleanField, Parameters
 from common.api.views import reads
 from common.api.viewsets import ListParameters, ReadViewSet, Row
@@ -58,7 +58,7 @@ class BinViewSet(ReadViewSet[Row]):
     def is_for_bin(self) -> bool:
         """Whether the request is about the bin. Raises PermissionDenied if the user may not."""
         parameters = getattr(self, "parameters", None)
-        restores = self.action == "partial_update" and "deleted" in self.request.data
+        restores = self.action == "partial_update" and "deleted" in body_of(self.request)
         if restores or (parameters and parameters.validated_data.get("deleted")):
             require(self.request, self, self.change)
             return True
@@ -69,7 +69,7 @@ class BinViewSet(ReadViewSet[Row]):
         return super().retrieve(*args, **kwargs)
 
     def partial_update(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        if "deleted" not in request.data:
+        if "deleted" not in body_of(request):
             return super().partial_update(request, *args, **kwargs)  # type: ignore[misc]
         read_body(request, RestoreSerializer)
         self.restore(self.get_object())

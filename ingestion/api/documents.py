@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from common.api.access import OPEN, require, requires
 from common.api.errors import Conflict
-from common.api.requests import actor, location, read_body
+from common.api.requests import actor, body_of, location, read_body
 from common.api.serializers import BooleanField, ChoiceField, ObjectJSONParser, Parameters
 from common.api.views import AnyNegotiation, reads
 from common.api.viewsets import ApiViewSet, repeatable
@@ -189,7 +189,7 @@ class DocumentViewSet(BinViewSet[Document]):
         takes it out of the bin, searchable as before: 409 if the collection has the file or source
         by now.
         """
-        if "deleted" in request.data:
+        if "deleted" in body_of(request):
             return super().partial_update(request)
         document = self.get_object()
         body = read_body(request, DocumentChangeSerializer, context={"request": request})
