@@ -35,9 +35,9 @@ _IN_PLACE_OF_KEPT = "\ue010\ue011\ue012\ue013"  # private use: parsers remove it
 _SUPERIOR = "⁰¹²³⁴-⁹"
 _INFERIOR = range(0x2080, 0x208A)
 _NO_WORDS = "™℠"
-# What NFKC makes of ℃, ŀ, ½ and ㎧.
 # M8×40 is typed M8x40.
 _TIMES = "(?<=[0-9])×(?=[0-9])"
+# What NFKC makes of ℃, ŀ, ½ and ㎧.
 _LEFT = {ord("°"): " ", ord("·"): " ", ord("⁄"): "/", ord("∕"): "/"}
 # All of Unicode but for ideographs, Hangul and private use, which are letters as they stand.
 _RANGES = (

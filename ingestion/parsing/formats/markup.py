@@ -29,7 +29,11 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.formats.web_navigation import without_navigation
+from ingestion.parsing.formats.web_navigation import (
+    BODY_TEXT,
+    without_nav_elements,
+    without_navigation,
+)
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -143,10 +147,6 @@ _OPENING = re.compile(r"<(?!(?:br|p|li|img|hr|input|meta|link)\b)[a-z]", re.IGNO
 _CLOSING = re.compile(r"</(?!p\b|li\b)[a-z]", re.IGNORECASE)
 # pandoc creates a cell for each spanned column; 1,000 is the maximum in browsers.
 _SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECASE)
-_NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
-_NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
-_HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
-_BODY_TEXT = re.compile(r"\w")
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _BODY_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _DEEPEST = 2_000
@@ -175,11 +175,11 @@ class HtmlParser:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
-        text = _without_navigation(text)
+        text = without_nav_elements(text)
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
         nodes = without_navigation(tree.blocks)
-        if any(_BODY_TEXT.search(block.text) for block in TreeReader().blocks(nodes)):
+        if any(BODY_TEXT.search(block.text) for block in TreeReader().blocks(nodes)):
             tree = Tree(tree.meta, nodes)
         result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)
@@ -261,20 +261,6 @@ def decode_html(data: bytes) -> str:
     declared = _DECLARED.search(data[:4_096])
     name = next((group for group in declared.groups() if group), b"") if declared else b""
     return decode(data, name.decode("ascii", "replace"))
-
-
-def _without_navigation(text: str) -> str:
-    """The page without its <nav> elements, unless nothing else would remain."""
-    parts: list[str] = []
-    position = 0
-    while opening := _NAVIGATION.search(text, position):
-        closing = _NAVIGATION_END.search(text, opening.end())
-        if closing is None:
-            break
-        parts.append(text[position : opening.start()])
-        position = closing.end()
-    rest = "".join([*parts, text[position:]])
-    return rest if parts and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
 
 
 def _nesting(text: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 _TIME = r"(?:\d{1,3}:)?\d\d:\d\d[.,]\d{3}"
 _CUE = re.compile(rf"^{_TIME}[ \t]+-->[ \t]+{_TIME}.*\n((?:.*\S.*(?:\n|\Z))*)", re.MULTILINE)
-_BEGINNING = re.compile(rf"\s*(?:WEBVTT\b|\d+\s*\n{_TIME}[ \t]+-->)")
+_BEGINNING = re.compile(rf"\ufeff?\s*(?:WEBVTT\b|\d+\s*[\r\n]{_TIME}[ \t]+-->)")
 _SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z\d:.][^>]*>|\{\\[^}]*\}")
 _SENTENCE = re.compile(r"^(?!WEBVTT).*\w \w.*$", re.MULTILINE)
@@ -24,9 +24,9 @@ _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
 
 def spoken(text: str) -> str:
     """The words of subtitles in paragraphs; any other text, and odd subtitles, as they are."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    if not _BEGINNING.match(lines):
+    if not _BEGINNING.match(text):
         return text
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     words = "\n\n".join(_paragraphs(lines))
     beside = sum(map(len, _SENTENCE.findall(_CUE.sub("", lines))))
     return words if beside < _MOST_BESIDE * len(words) else text

@@ -10,8 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingestion.parsing.formats.pandoc_tree import Node
+from ingestion.parsing.formats.pandoc_tree import Node, strip_tags
 
+_NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
+_NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
+_HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
+BODY_TEXT = re.compile(r"\w")
 # Of most notices: cookie-banner, cookieConsent, onetrust-consent-sdk, CybotCookiebotDialog.
 _COOKIES = re.compile(
     r"cookie[-_]?(?:banner|bar|consent|dialog|law|modal|notice|notification|popup)"
@@ -32,6 +36,20 @@ LINKED_SHARE = 0.6  # of a menu's letters; a guess
 # The letters beside the links to a page's neighbours: "Next:" and "Up:"; in DocBook's tables also
 # the titles of book and chapter. Guesses.
 _MOST_UNLINKED = {"Para": 40, "Plain": 40, "BulletList": 40, "Table": 200}
+
+
+def without_nav_elements(text: str) -> str:
+    """The page without its <nav> elements, unless nothing else would remain."""
+    parts: list[str] = []
+    position = 0
+    while opening := _NAVIGATION.search(text, position):
+        closing = _NAVIGATION_END.search(text, opening.end())
+        if closing is None:
+            break
+        parts.append(text[position : opening.start()])
+        position = closing.end()
+    rest = "".join([*parts, text[position:]])
+    return rest if parts and BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
 
 
 def without_navigation(nodes: Sequence[Node]) -> list[Node]:
