@@ -109,9 +109,8 @@ class StrictView(APIView):
             self.__dict__["post"] = idempotency.keyed(_handler(self, method))
 
     def _reads_body(self, method: str) -> bool:
-        if self.implied_body:
-            return False
-        return (getattr(self, "action", None) or method.lower()) in _WITH_BODY or bool(self.body)
+        action = getattr(self, "action", None) or method.lower()
+        return not self.implied_body and (action in _WITH_BODY or bool(self.body))
 
 
 def _refuse_body(request: Request) -> None:

@@ -29,11 +29,7 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.formats.web_navigation import (
-    BODY_TEXT,
-    without_nav_elements,
-    without_navigation,
-)
+from ingestion.parsing.formats.web_navigation import without_nav_elements, without_navigation
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -178,9 +174,7 @@ class HtmlParser:
         text = without_nav_elements(text)
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
-        nodes = without_navigation(tree.blocks)
-        if any(BODY_TEXT.search(block.text) for block in TreeReader().blocks(nodes)):
-            tree = Tree(tree.meta, nodes)
+        tree = Tree(tree.meta, without_navigation(tree.blocks))
         result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)
         headings = list(_top_headings(tree.blocks))

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingestion.parsing.formats.pandoc_tree import Node, strip_tags
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader, strip_tags
 
 _NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
 _NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
 _HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
-BODY_TEXT = re.compile(r"\w")
+_BODY_TEXT = re.compile(r"\w")
 # Of most notices: cookie-banner, cookieConsent, onetrust-consent-sdk, CybotCookiebotDialog.
 _COOKIES = re.compile(
     r"cookie[-_]?(?:banner|bar|consent|dialog|law|modal|notice|notification|popup)"
@@ -49,15 +49,18 @@ def without_nav_elements(text: str) -> str:
         parts.append(text[position : opening.start()])
         position = closing.end()
     rest = "".join([*parts, text[position:]])
-    return rest if parts and BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
+    return rest if parts and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
 
 
 def without_navigation(nodes: Sequence[Node]) -> list[Node]:
     """The nodes of a page without its navigation and cookie notices, at any depth of <div>.
 
-    A menu that has most of the page's letters is its text: the contents of a manual are.
+    A menu that has most of the page's letters is its text: the contents of a manual are. All of the
+    nodes if nothing else would remain.
     """
-    return list(_kept(nodes, sum(_letters(list(nodes)))))
+    kept = list(_kept(nodes, sum(_letters(list(nodes)))))
+    texts = (block.text for block in TreeReader().blocks(kept))
+    return kept if any(map(_BODY_TEXT.search, texts)) else list(nodes)
 
 
 def _kept(nodes: Sequence[Node], page: int) -> Iterator[Node]:
@@ -90,23 +93,18 @@ def _is_menu(node: Node, page: int) -> bool:
 def _names_neighbours(node: Node) -> bool:
     """Whether it is little more than links to the next page, the one before or the one above."""
     most = _MOST_UNLINKED.get(node["t"])
-    if most is None or not any(_is_neighbour(link) for link in _links(node["c"])):
+    if most is None or _NEIGHBOURS.isdisjoint(_link_attributes(node["c"])):
         return False
     return _letters(node["c"])[1] <= most
 
 
-def _is_neighbour(link: Node) -> bool:
-    return any((name, value) in _NEIGHBOURS for name, value in link["c"][0][2])
-
-
-def _links(content: Any) -> Iterator[Node]:
+def _link_attributes(content: Any) -> Iterator[tuple[str, str]]:
+    """The attributes of all links: name, value."""
     for child in content if isinstance(content, list) else ():
-        if isinstance(child, dict):
-            if child["t"] == "Link":
-                yield child
-            yield from _links(child.get("c"))
-        else:
-            yield from _links(child)
+        is_node = isinstance(child, dict)
+        if is_node and child["t"] == "Link":
+            yield from map(tuple, child["c"][0][2])
+        yield from _link_attributes(child.get("c") if is_node else child)
 
 
 def _letters(content: Any, *, is_linked: bool = False) -> tuple[int, int]:
