@@ -107,12 +107,13 @@ def humps_sql(text: str) -> str:
 def names_sql(text: str) -> str:
     """SQL for a table of the text's names of code: each as written, and its parts, with spaces.
 
-    Its columns are `name` and `parts`; `text` is as for `joined_sql`.
+    Its columns are `name`, `parts`, and whether the name is a web `address`; `text` is as for
+    `joined_sql`.
     """
     return rf"""(
-    SELECT name, parts
+    SELECT name, parts, address
     FROM (
-        SELECT DISTINCT token AS name
+        SELECT DISTINCT token AS name, tokid = {_ADDRESS} AS address
         FROM (
             SELECT tokid, token, lag(tokid, 1, 0) OVER (ORDER BY nth) AS before
             FROM ts_parse('default', (
@@ -165,6 +166,9 @@ def _behind_sql(config: str, text: str) -> str:
             SELECT acronym, nth FROM {acronyms_sql(text, config)} acronyms
         ) behind
     ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+    UNION ALL
+    SELECT lexeme, '{_LAST_POSITION}{LABEL}'
+    FROM {names_sql(text)} names, unnest(to_tsvector({config}, parts)) WHERE address
 """  # noqa: S608  # ours
 
 
@@ -175,7 +179,7 @@ def _beside_sql(vector: str, config: str, text: str) -> str:
         SELECT string_agg(position || coalesce(label, weight), ',')
         FROM unnest(whole.positions, whole.weights) at(position, weight))
     FROM (
-        SELECT name, parts, NULL AS label FROM {names_sql(text)} names
+        SELECT name, parts, NULL AS label FROM {names_sql(text)} names WHERE NOT address
         UNION ALL
         SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
     ) named(name, parts, label),

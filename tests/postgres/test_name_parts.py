@@ -112,6 +112,15 @@ class TestSearch:
         # Title, confidence and marks know the question's own words alone.
         assert [term.lexeme for term in ask("renameField field").terms] == ["renamefield", "field"]
 
+    def test_parts_of_web_addresses_count_once_however_many_links_a_passage_has(self) -> None:
+        links = " ".join(f"https://docs.anhost.org/gaskets/page{number}" for number in range(9))
+        linked, linked_once, said, *_ = shelf(
+            f"see {links}", "see https://docs.anhost.org/gaskets/page", "see all of the gaskets"
+        )
+        found = scores("gaskets")
+        assert list(found)[:1] == [said]
+        assert found[linked] <= found[linked_once] < found[said]
+
     def test_phrases_do_not_match_parts_of_names(self) -> None:
         named, *_ = shelf("a RenameField of the schema")
         assert not Chunk.objects.filter(contains("rename field"), pk=named).exists()
