@@ -87,12 +87,12 @@ def lean_on_meaning(weighing: Weighing) -> Weighing:
 def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     """The question with at most the profile's `short_lean` of its keywords' weight moved.
 
-    Lookups, questions with the number of a file or an order, and forced weights stay.
+    Lookups, questions that are literal, and forced weights stay.
     """
     weights = settled.weights
     share = evidence.for_meaning * settled.profile.short_lean
     lookup = settled.classification.query_class is QueryClass.LOOKUP
-    lookup = lookup or _asks_for_a_number(settled.query.text)
+    lookup = lookup or _is_literal(settled.query.text)
     leans = share > 0 and weights.vector > 0 and weights.keyword > 0
     if settled.has_fixed_weights or lookup or not leans:
         return settled
@@ -102,12 +102,15 @@ def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:
     return settled.weighed(leant, text % {"share": round(100 * leant.vector)})
 
 
-def _asks_for_a_number(question: str) -> bool:
-    """Whether a word is such a number, or all are numbers and abbreviations: they mean little."""
+def _is_literal(question: str) -> bool:
+    """Whether the question has such a number, consists of numbers and abbreviations, or is one
+    name such as X-Forwarded-Proto: their letters say little about their meaning.
+    """
     words = question.split()
+    is_name = len(words) == 1 and question.count("-") > 1
     is_short = all(sum(map(str.isalpha, word)) <= _MOST_LETTERS for word in words)
     has_digit = any(map(str.isdigit, question))
-    return (is_short and has_digit) or any(
+    return is_name or (is_short and has_digit) or any(
         sum(map(str.isdigit, word)) >= _FEWEST_DIGITS and not {"/", ":"}.isdisjoint(word)
         for word in words
     )

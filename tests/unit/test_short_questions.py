@@ -110,9 +110,13 @@ def test_weights_decided_otherwise_are_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["143/815/08155", "Beschluss 17/2027", "localhost:8443", "51 824 753 556", "CHF 25"]
-)
-def test_numbers_have_no_meaning(text: str) -> None:
+    "text",
+    [
+        "143/815/08155", "Beschluss 17/2027", "localhost:8443", "51 824 753 556", "CHF 25",
+        "X-Forwarded-Proto",
+    ],
+)  # fmt: skip
+def test_numbers_and_names_of_headers_have_no_meaning(text: str) -> None:
     assert asked(1, text=text).weights == WEIGHTS
 
 
