@@ -45,8 +45,8 @@ FOREIGN = {"xquad_de", "xquad_es", "xquad_ru", "xquad_zh"}
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
 # The code that decides a ranking.
 RANKING = (
-    "search/query", "search/retrieval", "search/ranking", "search/engine",
-    "search/presets/default.py", "search/presets/seeds.py",
+    "ingestion/lexical", "search/query", "search/retrieval", "search/signals", "search/ranking",
+    "search/engine", "search/presets/default.py", "search/presets/seeds.py",
 )  # fmt: skip
 _MEASURED = re.compile(
     r"^Measured with Steelyard (\S+), commit (\w*)\+?, on [\d-]+\.$", re.MULTILINE
