@@ -303,7 +303,9 @@ def _table(layout: LayoutBlock, page: int) -> Block:
 
 def plain(text: str) -> str:
     """liteparse's text without emphasis marks; words hyphenated at line ends are joined."""
-    return joined_in_line(_EMPHASIS.sub(lambda match: match[1] or "", text))
+    if "*" in text or "\\" in text:
+        text = _EMPHASIS.sub(lambda match: match[1] or "", text)
+    return joined_in_line(text)
 
 
 PARSER = PdfParser()

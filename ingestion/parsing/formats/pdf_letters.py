@@ -42,6 +42,8 @@ _WIDEST_GAP, _WORD_GAP = 0.3, 0.12
 _SPACED_OUT = re.compile(r"(?<!\S)(?:\S{1,2} ){2,}\S{1,2}(?!\S)")
 # In heights of a letter, letter-spacing is narrower than a space.
 _WORD_GAPS, _WIDEST_SPACING, _IDEOGRAPHS = 2, 0.25, "\u3000"
+# Characters to a space in a line with letter-spaced words; a guess.
+_FEWEST_SPACES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,9 @@ def page_text(letters: Letters) -> PageText:
         if letters.base_line(before) != letters.base_line(end - 1):
             _raise(letters, text, out, (before, start, end))
     for line in _LINE.finditer(text):
-        spaced = _SPACED_OUT.search(text, *line.span())
+        # First what costs nothing: a line of words has a space after every fifth letter or so.
+        spaces = text.count(" ", *line.span())
+        spaced = spaces * _FEWEST_SPACES > len(line[0]) and _SPACED_OUT.search(text, *line.span())
         if spaced and letters.at(text.index(" ", spaced.start()), " ").is_added:
             for index in _false_spaces(letters, text, *line.span()):
                 out[index] = ""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(
     r"[\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0fff\u1000-\u109f\u1780-\u17ff]+"
 )
-_RAISED = re.compile(r"\w*[⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉][\w⁻₋⁺₊]*")
+_RAISED_DIGIT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉]")
+_RAISED = re.compile(rf"\w*{_RAISED_DIGIT.pattern}[\w⁻₋⁺₊]*")
 _LOOSE_POINT = re.compile(r" [.,;:)\]]")
 # PDFium's signs for a hyphen at a line's end. liteparse's reading has the whole word.
 _PARTED = re.compile("[\x02\ufffe]")
@@ -79,6 +80,8 @@ class Reading:
     @cached_property
     def raised(self) -> list[tuple[int, int]]:
         """The first letter and the letter after the last, of the words with raised digits."""
+        if not _RAISED_DIGIT.search(self.text):  # much faster than the words around
+            return []
         spans = (match.span() for match in _RAISED.finditer(self.text))
         return [(self.nearest(start), self.nearest(end)) for start, end in spans]
 
@@ -133,8 +136,11 @@ class WordReader:
         self.notes[number] = notes_on(letters.page)
         if letters.count > MOST_LETTERS:
             return blocks
-        seen = frozenset(word for placed in blocks for word in _WORD.findall(placed.block.text))
+        seen = frozenset(_WORD.findall("\n".join(placed.block.text for placed in blocks)))
         words = PageWords(page_text(letters), seen, self._known)
+        # liteparse and PDFium agree on most pages.
+        if words.agrees_with(seen):
+            return blocks
         return [_repaired(placed, words) for placed in blocks]
 
     def text(self, number: int) -> str:
@@ -183,6 +189,10 @@ class PageWords:
         wraps = ((match[1], match[2]) for match in _WRAPPED.finditer(page.text))
         self._rewritten = [*page.rewritten, *((f"{end} {top}", end + top) for end, top in wraps)]
 
+    def agrees_with(self, blocks: frozenset[str]) -> bool:
+        """Whether nothing is to be repaired in blocks of these words."""
+        return not self._rewritten and not self._page.raised and blocks <= self._page.words
+
     def repaired(self, text: str) -> str:
         """The text with PDFium's words where they are less doubtful, and with raised digits."""
         for before, after in self._rewritten:
@@ -199,7 +209,7 @@ class PageWords:
             if better is not None:
                 out += [text[end:start], better]
                 # liteparse ends its piece of the line at a raised mark.
-                is_loose = _RAISED.search(better) and _LOOSE_POINT.match(text, stop)
+                is_loose = _RAISED_DIGIT.search(better) and _LOOSE_POINT.match(text, stop)
                 end = stop + 1 if is_loose else stop
         return "".join([*out, text[end:]])
 
@@ -209,7 +219,7 @@ class PageWords:
         other = self._page.text[start:stop].replace(_WRAP, "")
         if _PARTED.search(other):
             return None
-        is_raised = bool(_RAISED.search(other))
+        is_raised = bool(_RAISED_DIGIT.search(other))
         if is_raised or self._doubtful(other) < self._doubtful(text):
             return " ".join(other.split())
         return None

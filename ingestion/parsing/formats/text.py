@@ -115,6 +115,8 @@ def _cut(text: str, start: int, limit: int) -> int:
 
 def joined_in_line(text: str) -> str:
     """Text of joined lines, with "instru- ment" as one word."""
+    if "- " not in text and "\u2010 " not in text:
+        return text
     text = _COMPOUND_IN_A_LINE.sub(r"\1-", text)
     return _Vocabulary(text, _IN_A_LINE).joined(text)
 
