@@ -44,6 +44,7 @@ from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import (
     with_divided_rows,
     with_last_columns,
+    with_values,
     without_margins,
 )
 from ingestion.parsing.formats.pdf_words import WordReader
@@ -60,8 +61,8 @@ BATCH_PAGES = 25
 COVERAGE = 0.7
 """Minimum share of a page's text in its blocks; measured on 74 filings, see ADR 8."""
 
-# liteparse writes emphasis as Markdown and escapes literal asterisks.
-_EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
+# liteparse writes emphasis and struck words as Markdown and escapes literal asterisks.
+_EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+|~~")
 _PROGRAM_LIKE = re.compile(r"[(){}\[\]=;<>$#\\|]|::|->")
 
 
@@ -254,7 +255,7 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    whole = with_last_columns(page.blocks or (), page.text_items)
+    whole = with_values(with_last_columns(page.blocks or (), page.text_items), page.text_items)
     tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
@@ -298,12 +299,15 @@ def _table(layout: LayoutBlock, page: int) -> Block:
     if max(map(len, cells), default=0) < 2:
         text = "\n".join(text for row in cells for text, _, _ in row)
         return Block(BlockKind.PARAGRAPH, text, page=page)
-    return replace(table_of(cells, has_head=bool(layout.header) or None), page=page)
+    # liteparse takes the first of several lines such as "Date: 3 May" for a header.
+    has_labels = all(row[0][0].endswith(":") for row in cells)
+    has_head = False if has_labels else bool(layout.header) or None
+    return replace(table_of(cells, has_head=has_head), page=page)
 
 
 def plain(text: str) -> str:
     """liteparse's text without emphasis marks; words hyphenated at line ends are joined."""
-    if "*" in text or "\\" in text:
+    if "*" in text or "\\" in text or "~~" in text:
         text = _EMPHASIS.sub(lambda match: match[1] or "", text)
     return joined_in_line(text)
 

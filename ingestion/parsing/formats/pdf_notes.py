@@ -1,4 +1,7 @@
-"""The notes that readers wrote on the pages of a PDF, each a paragraph after its page."""
+"""The notes that readers wrote on the pages of a PDF, each a paragraph after its page.
+
+So are the values of a form which its program left to the viewer to draw.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ Note = tuple[str, str]
 
 
 def notes_on(page: Any) -> list[Note]:
-    """The author and text of the notes that are shown on a page.
+    """The author and text of the notes that are shown on a page, and of fields without a drawing.
 
-    Links, form fields and the windows of notes have no text of their own.
+    Links and the windows of notes have no text of their own; liteparse reads what is drawn.
     """
     import pypdfium2.raw as pdfium
 
@@ -30,10 +33,15 @@ def notes_on(page: Any) -> list[Note]:
     notes = []
     for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_NOTES)):
         note = pdfium.FPDFPage_GetAnnot(page, index)
-        if note and pdfium.FPDFAnnot_GetSubtype(note) in kinds and _is_shown(note):
-            author, text = (" ".join(_value(note, key).split()) for key in (b"T", b"Contents"))
+        kind = pdfium.FPDFAnnot_GetSubtype(note) if note else pdfium.FPDF_ANNOT_UNKNOWN
+        is_field = kind == pdfium.FPDF_ANNOT_WIDGET and not _is_drawn(note)
+        if (is_field or kind in kinds) and _is_shown(note):
+            keys = (b"TU", b"T", b"V" if is_field else b"Contents")
+            label, author, text = (" ".join(_value(note, key).split()) for key in keys)
             if text:
-                notes.append((author, text))
+                # A short value may be on the page as well.
+                field = f"{label or author}: {text}"
+                notes.append(("", field) if is_field else (author, text))
         pdfium.FPDFPage_CloseAnnot(note)
     return notes
 
@@ -43,6 +51,13 @@ def _is_shown(note: Any) -> bool:
 
     hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
     return not pdfium.FPDFAnnot_GetFlags(note) & hidden
+
+
+def _is_drawn(field: Any) -> bool:
+    import pypdfium2.raw as pdfium
+
+    length: int = pdfium.FPDFAnnot_GetAP(field, pdfium.FPDF_ANNOT_APPEARANCEMODE_NORMAL, None, 0)
+    return length > len("\0".encode("utf-16-le"))
 
 
 def _value(note: Any, key: bytes) -> str:

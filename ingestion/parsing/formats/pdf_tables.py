@@ -27,8 +27,10 @@ _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
 # Guesses: shares of a table's rows that its program did not write as such, and of lines without a
 # gap.
 _TORN, _NARROW = 0.8, 0.9
-# Of the height of a line.
-_TWO_LINES = 1.8
+# Of the height of a line; points between the tops of pieces of one line.
+_TWO_LINES, _LEVEL = 1.8, 4
+# A line of a paragraph: longer than labels are, or within a sentence. A guess.
+_PROSE = re.compile(r".{41}")
 
 Line = tuple[float, str]
 
@@ -72,6 +74,51 @@ def _column(table: LayoutBlock, other: LayoutBlock, items: Sequence[TextItem]) -
         texts.append(" ".join(one.text.strip() for one in sorted(level, key=lambda one: one.x)))
     is_whole = _spelt("".join(texts)) == _spelt(other.text or "")
     return texts if all(texts) and is_whole else []
+
+
+def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> list[LayoutBlock]:
+    """The blocks; labels and the values beside them are lines of one paragraph: "Date: 3 May".
+
+    liteparse reads the two columns of a form, or of the head of an invoice, as two paragraphs.
+    """
+    out: list[LayoutBlock] = []
+    pieces: list[TextItem] = []
+    for block in blocks:
+        before = out[-1] if out else block
+        box, beside = before.bbox, block.bbox
+        is_beside = box and beside and box.x + box.width < beside.x
+        if is_beside and before.kind == block.kind == "paragraph":
+            pieces = pieces or sorted((one for one in items if one.text.strip()), key=_middle)
+            labels, values = (
+                _lines(replace(one, text=(one.text or "").replace("*", "")), pieces)
+                for one in (before, block)
+            )
+            if text := _labelled(labels, values):
+                out[-1] = replace(before, text=text, bbox=_union(before, block))
+                continue
+        out.append(block)
+    return out
+
+
+def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
+    """A line for each label and its value; empty if they are not such.
+
+    They are if each label has a colon, or if only values have digits: of two addresses both do.
+    """
+    names, written = "\n".join(text for _, text in labels), [text for _, text in values]
+    has_colons = len(re.findall(r"[:：]$", names, re.MULTILINE)) == len(labels)
+    with_digits = sum(any(map(str.isdecimal, text)) for text in written)
+    is_named = has_colons or (2 * with_digits >= len(values) and not re.search(r"\d", names))
+    if len(labels) < 2 or not is_named or re.search(_PROSE, names):
+        return ""
+    lines = [[text] for _, text in labels]
+    places = [bisect_right(labels, top + _LEVEL, key=lambda line: line[0]) for top, _ in values]
+    for place, (top, text) in zip(places, values, strict=True):
+        is_first = len(lines[place - 1]) == 1
+        if not place or (is_first and top > labels[place - 1][0] + _LEVEL):
+            return ""
+        lines[place - 1].append(text)
+    return "\n".join(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else ""
 
 
 def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBlock:

@@ -49,3 +49,21 @@ def test_notes_of_readers_follow_their_page(parse: Parse, tmp_path: Path) -> Non
         (1, "Twice in 2025."),
         (2, "The hose of pump 2 is replaced each year."),
     ]
+
+
+def test_a_value_that_the_program_of_a_form_did_not_draw(parse: Parse, tmp_path: Path) -> None:
+    path = tmp_path / "form.pdf"
+    canvas = Canvas(str(path), invariant=1)
+    canvas.drawString(72, 700, "Warranty of pump 2")
+    for name, top in (("serial", 600), ("state", 500)):
+        canvas.acroForm.textfield(name=name, tooltip=f"The {name}", x=72, y=top, value="2")
+    canvas.save()
+    document = pypdfium2.PdfDocument(path)
+    field = pdfium.FPDFPage_GetAnnot(document[0], 0)
+    pdfium.FPDFAnnot_SetAP(field, pdfium.FPDF_ANNOT_APPEARANCEMODE_NORMAL, None)
+    pdfium.FPDFPage_CloseAnnot(field)
+    out = io.BytesIO()
+    document.save(out)
+    document.close()
+    texts = [block.text for block in parse(out.getvalue(), "a.pdf").blocks]
+    assert texts == ["Warranty of pump 2", "2", "The serial: 2"]

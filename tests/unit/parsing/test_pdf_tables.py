@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import pytest
 from reportlab.lib.styles import ParagraphStyle
@@ -108,3 +109,49 @@ def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
     cells = [[f"{name} {row}" for row in range(1, 9)] for name in ("Pump", "Place", "Price")]
     (table,) = parse(_columns(cells), "a.pdf").blocks
     assert table.rows == tuple(zip(*cells, strict=True))
+
+
+def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for place, texts in ((70, left), (190, right)):
+        for row, text in enumerate(texts):
+            canvas.drawString(place, 700 - 15 * row, text)
+    canvas.save()
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "lines"),
+    [
+        (
+            ["Invoice:", "Place:", "Due date:"],
+            ["4711", "Kiel", "on receipt"],
+            "Invoice: 4711\nPlace: Kiel\nDue date: on receipt",
+        ),
+        (
+            ["Policy", "Insured", "Vehicle"],
+            ["774-2290", "Ada Lund", "HH-AP 22"],
+            "Policy 774-2290\nInsured Ada Lund\nVehicle HH-AP 22",
+        ),
+    ],
+)
+def test_labels_and_the_values_beside_them(
+    parse: Parse, labels: list[str], values: list[str], lines: str
+) -> None:
+    (block,) = parse(_side_by_side(labels, values), "a.pdf").blocks
+    assert block.text == lines
+
+
+def test_two_addresses_side_by_side_stay_two(parse: Parse) -> None:
+    first, second = ["Pumps Ltd", "Mill 14", "Kiel"], ["Werft Meyer", "Kanal 3", "Papenburg"]
+    blocks = parse(_side_by_side(first, second), "a.pdf").blocks
+    assert [block.text for block in blocks] == [" ".join(first), " ".join(second)]
+
+
+def test_the_first_of_several_labels_is_no_header(parse: Parse) -> None:
+    labels = ["Number:", "Date:", "Customer:", "Due:", "Contact:"]
+    values = ["INV-2291", "9 May 2026", "Harbour Cafe", "8 June 2026", "M. Weiss"]
+    rows = list(zip(labels, values, strict=True))
+    (table,) = parse(_table(rows, [], [300, 100]), "a.pdf").blocks
+    assert (table.has_header, table.rows) == (False, tuple(rows))
