@@ -1,7 +1,8 @@
 """The XML of a DOCX, rewritten before anydoc reads it: anydoc leaves out what stands here.
 
 Headers and footers, comments, embedded documents (`altChunk`), phonetic guides, characters of
-symbol fonts, non-breaking hyphens; raised and lowered text, which it does not tell apart.
+symbol fonts, non-breaking hyphens, rows that a control repeats; raised and lowered text, which it
+does not tell apart.
 """
 
 from __future__ import annotations
@@ -52,6 +53,20 @@ _RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
 _COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
 _COMMENT_MARK = re.compile(rb"<(\w+):commentReference\s([^<>]*)/>")
 _CHUNK = re.compile(rb"<(\w+):altChunk\s([^<>]*?)(?:/>|>.*?</\1:altChunk>)", re.DOTALL)
+# A box and a list of a form of Word 2003; what is chosen is only in their properties.
+_FIELD = re.compile(
+    rb"<(\w+):fldChar\b[^<>]*>\s*<\1:ffData>(?:(?!</\1:ffData>).)*?"
+    rb"<\1:(?:checkBox>(?P<box>.*?)</\1:checkBox|ddList>(?P<list>.*?)</\1:ddList)>",
+    re.DOTALL,
+)
+_CHECKED = re.compile(rb':(checked|default)\b(?:\s+\w+:val="(\w+)")?')
+_CHOSEN = re.compile(rb':(?:result|default)\s+\w+:val="(\d{1,4})"')
+_CHOICES = re.compile(rb':listEntry\s+\w+:val="([^"]*)"')
+# A control around rows of a table, which repeats them; the tags of all controls.
+_ROW_CONTROL = re.compile(rb"<\w+:sdtContent>\s*<\w+:tr\b")
+_CONTROL = re.compile(
+    rb"<(\w+):sdt((?:End)?Pr)\b(?:[^<>]*/>|.*?</\1:sdt\2>)|</?\w+:sdt(?:Content)?>", re.DOTALL
+)
 _REFERENCE = re.compile(rb"<\w+:(header|footer)Reference\s([^<>]*)/>")
 _MARGIN_PART = re.compile(rb"<(\w+):(?:hdr|ftr)(\s[^<>]*)?>(.*)</\1:(?:hdr|ftr)>", re.DOTALL)
 _FIRST_PAGE = re.compile(rb'<\w+:titlePg(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
@@ -79,7 +94,10 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     for name in names.intersection((_BODY, *_NOTES)):
         with suppress(*UNREADABLE):
-            part = _repaired(archive.read(name), scripts, comments)
+            part = archive.read(name)
+            if _ROW_CONTROL.search(part):
+                part = _CONTROL.sub(b"", part)
+            part = _repaired(part, scripts, comments)
             parts[name] = marked(part, definitions)
     if body := parts.get(_BODY):
         targets = relations(archive, _BODY)
@@ -120,6 +138,8 @@ def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
 
 def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str, str]) -> bytes:
     part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", part)
+    if b":ffData>" in part:
+        part = _FIELD.sub(_field, part)
     part = _SYMBOL.sub(_symbol, part)
     if b":ruby>" in part or b":ruby " in part:
         part = _RUBY.sub(_ruby, part)
@@ -172,6 +192,19 @@ def _script_styles(styles: bytes) -> dict[bytes, bytes]:
     blocks = (match[0] for match in _STYLE.finditer(styles))
     found = ((_STYLE_ID.search(block), _VERTICAL.search(block)) for block in blocks)
     return {name[1]: script[1] for name, script in found if name and script}
+
+
+def _field(match: re.Match[bytes]) -> bytes:
+    """The field behind its box, ticked or not, or behind the entry that is chosen."""
+    if match["box"] is not None:
+        states = dict(_CHECKED.findall(match["box"]))
+        is_checked = states.get(b"checked", states.get(b"default", b"0")) not in (b"0", b"false")
+        text = "☒" if is_checked else "☐"
+    else:
+        chosen, choices = _CHOSEN.search(match["list"]), _CHOICES.findall(match["list"])
+        number = int(chosen[1]) if chosen else 0
+        text = plain(choices[number]) if number < len(choices) else ""
+    return b"<%s:t>%s</%s:t>" % (match[1], escaped(text), match[1]) + match[0]
 
 
 def _symbol(match: re.Match[bytes]) -> bytes:

@@ -19,6 +19,7 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
+from ingestion.parsing.formats.html_repair import with_frames, with_labels, without_line_numbers
 from ingestion.parsing.formats.html_ruby import with_marked_readings
 from ingestion.parsing.formats.pandoc_tree import (
     HEAD,
@@ -166,12 +167,12 @@ class HtmlParser:
     name = "pandoc-html"
 
     def extract(self, source: Source) -> Extraction:
-        text = decode_html(source.path.read_bytes())
+        text = with_frames(decode_html(source.path.read_bytes()))
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
-        text = without_nav_elements(text)
+        text = with_labels(without_line_numbers(without_nav_elements(text)))
         text = with_marked_readings(text)
         tree = read_tree(text, "html", source.limits)
         tree = Tree(tree.meta, without_navigation(tree.blocks))

@@ -48,11 +48,8 @@ _DOCINFO = {
     "updated": "modified",
 }
 
-# Docutils' bibliographic fields, and Sphinx's metadata of a file.
-_FIELDS = frozenset(
-    {*_DOCINFO, "address", "contact", "copyright", "no-search", "nocomments", "nosearch"}
-    | {"organization", "orphan", "revision", "status", "tocdepth", "version"}
-)
+# Fields that are the document's own metadata, or by which Sphinx treats a file.
+_ASIDE = frozenset({*_DOCINFO, "no-search", "nocomments", "nosearch", "orphan", "tocdepth"})
 _LABELLED = re.compile(
     r"^(?P<labels>(?:\.\. _[^\n]+:[ \t]*\n\s*)+)(?:([^\w\s])\2{2,}[ \t]*\n)?"
     r"(?P<title>[^\s.][^\n]*)\n([^\w\s])\4{2,}[ \t]*$",
@@ -91,7 +88,7 @@ class RstParser:
         missing: list[str] = []
         tree = read_tree(prepared(text, missing), "rst", source.limits)
         metadata = _metadata(tree, _has_top_title(text))
-        nodes = [node for at, node in enumerate(tree.blocks) if at > 1 or not _is_docinfo(node)]
+        nodes = [*map(_without_aside, tree.blocks[:2]), *tree.blocks[2:]]
         blocks = RstReader(_labels(text)).blocks(_without_anchors(nodes))
         result = Extraction(blocks, metadata)
         note_includes(result, missing)
@@ -326,11 +323,13 @@ def _labels(text: str) -> dict[str, str]:
     }
 
 
-def _is_docinfo(node: Node) -> bool:
-    """Whether the node is a list of fields with metadata, which is not part of the text."""
+def _without_aside(node: Node) -> Node:
+    """The node; a list of fields without those that are no text."""
     if node["t"] != "DefinitionList":
-        return False
-    return all(TreeReader().text(term).strip().lower() in _FIELDS for term, _ in node["c"])
+        return node
+    names = [TreeReader().text(term).strip().lower() for term, _ in node["c"]]
+    fields = zip(names, node["c"], strict=True)
+    return {**node, "c": [field for name, field in fields if name not in _ASIDE]}
 
 
 def _has_top_title(text: str) -> bool:

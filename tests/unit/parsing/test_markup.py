@@ -89,8 +89,17 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         [h(1, "A heading"), p("See A heading, elsewhere, queries and django-users.")],
     ),
     "file-metadata": (
-        ":orphan:\n:version: 3\n\nTitle\n=====\n\nText.\n",
+        ":orphan:\n:tocdepth: 3\n\nTitle\n=====\n\nText.\n",
         [h(1, "Title"), p("Text.")],
+    ),
+    "fields-below-the-title": (
+        "Title\n=====\n\n:Version: 1.2\n:Author: Ada Lund\n:Status: draft\n\nText.\n",
+        [
+            h(1, "Title"),
+            *define("Version", li(0, "Version: 1.2")),
+            *define("Status", li(0, "Status: draft")),
+            p("Text."),
+        ],
     ),
     "literal-after-a-note": (
         ".. note:: It is\n   this::\n\n       class A:\n           x = 1\n",
@@ -183,6 +192,29 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<table><tr><th>A</th><th colspan=2>B</th></tr><tr><td rowspan=2>1</td><td>2</td>"
         "<td>3</td></tr><tr><td>4</td><td>5</td></tr></table>",
         [table(("A", "B", ""), ("1", "2", "3"), ("1", "4", "5"))],
+    ),
+    "frame-with-its-page": (
+        "<p>Gates</p><iframe title='a' srcdoc=\"<!doctype html><html><head><title>x</title></head>"
+        '<body><p>Gate B4 &amp;lt; &quot;17:20&quot;</p></body></html>"></iframe><p>Fares</p>',
+        [p("Gates"), p('Gate B4 < "17:20"'), p("Fares")],
+    ),
+    "line-numbers-beside-a-listing": (
+        '<table><tr><td class="linenos"><div><pre><span class="normal">1</span>\n2</pre></div></td>'
+        '<td class="code"><pre>def load(x):\n    return x</pre></td></tr></table>',
+        [code("def load(x):\n    return x")],
+    ),
+    "line-numbers-in-a-listing": (
+        '<pre><a class="linenos"> 1</a>import x\n<span class="linenos">2</span>x.run()</pre>',
+        [code("import x\nx.run()")],
+    ),
+    "typed-and-chosen": (
+        "<select><option>Oslo<option selected>Bergen</select><textarea>Ring twice.</textarea>",
+        [p("Oslo Bergen"), p("Ring twice.")],
+    ),
+    "drawing": (
+        "<p>Flow <svg><title>icon</title><text>Melt &lt; 5</text><foreignObject><div>Cast</div>"
+        "</foreignObject></svg> <svg><title>icon</title></svg></p>",
+        [p("Flow Melt < 5 Cast")],
     ),
     "layout-table": (
         "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",

@@ -328,3 +328,45 @@ def test_a_damaged_doc_keeps_its_body(tmp_path: Path) -> None:
     for content in (b"", endless):
         path.write_bytes(content)
         assert list(with_margins(path, iter([p("Body")]))) == [p("Body")]
+
+
+def test_rows_in_a_control_that_repeats_them(parse: Parse) -> None:
+    def row(*cells: str) -> str:
+        return f"<w:tr>{''.join(f'<w:tc>{paragraph(cell)}</w:tc>' for cell in cells)}</w:tr>"
+
+    inner, tag = (
+        "<w:sdtPr><w:id w:val='1'/></w:sdtPr>",
+        "<w:sdt>{}<w:sdtContent>{}</w:sdtContent></w:sdt>",
+    )
+    rows = tag.format("<w:sdtPr/>", tag.format(inner, row("Hose", "4")) + row("Nozzle", "9"))
+    body = f"<w:tbl>{row('Part', 'Count')}{rows}</w:tbl>"
+    expected = table(("Part", "Count"), ("Hose", "4"), ("Nozzle", "9"))
+    assert parse(make_word(body), "a.docx").blocks == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        pytest.param("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>", "☒", id="on"),
+        pytest.param("<w:checkBox><w:default w:val='1'/></w:checkBox>", "☒", id="by default"),
+        pytest.param(
+            "<w:checkBox><w:default w:val='1'/><w:checked w:val='0'/></w:checkBox>", "☐", id="off"
+        ),
+        pytest.param(
+            "<w:ddList><w:result w:val='1'/><w:listEntry w:val='A'/>"
+            "<w:listEntry w:val='B &amp; C'/></w:ddList>",
+            "B & C",
+            id="list",
+        ),
+        pytest.param("<w:ddList><w:listEntry w:val='A'/></w:ddList>", "A", id="first of a list"),
+    ],
+)
+def test_what_is_chosen_in_a_form_of_word_2003(parse: Parse, field: str, text: str) -> None:
+    field = field.replace("'", '"')
+    begin, end = (
+        f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:name w:val="x"/>{field}</w:ffData>'
+        "</w:fldChar></w:r><w:r><w:instrText> FORMX </w:instrText></w:r>",
+        '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
+    )
+    body = paragraph("Berth ", begin, end, " paid")
+    assert parse(make_word(body), "a.docx").blocks == (p(f"Berth {text} paid"),)
