@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from ingestion.parsing.formats.asides import reading_mark
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 
 # A tag with its attributes, which may contain tags.
@@ -13,22 +14,29 @@ _FRAMED = re.compile(r"\bsrcdoc\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE
 _AROUND_A_BODY = re.compile(
     r"<head\b.*?</head\s*>|</?(?:html|body|!doctype)\b[^<>]*>", re.IGNORECASE | re.DOTALL
 )
-_DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
-_LABEL = re.compile(r"<(text|foreignObject)\b[^<>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
-# Of a form: a text that was typed, and the choices of a list, which pandoc runs together.
-_TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
-_CHOICE = re.compile(r"(?=<option\b)", re.IGNORECASE)
-# The classes that Pygments, Hugo, highlight.js and Prism give the numbers of a listing's lines.
-_NUMBERS = r"\b[^<>]*\bclass\s*=\s*[\"']?[^<>\"']*\b(?:linenos?|lineno|lnt|lntd|hljs-ln-numbers)\b"
+# The classes that Pygments, Hugo and highlight.js give the numbers of a listing's lines.
+_NUMBERS = r"\b[^<>]*\bclass\s*=\s*[\"']?[^<>\"']*\b(?:linenos?|lnt|lntd|hljs-ln-numbers)\b"
 _LINE_NUMBER = re.compile(rf"<(span|a){_NUMBERS}[^<>]*>\s*\d+\s*</\1>", re.IGNORECASE)
 _NUMBER_CELL = re.compile(
     rf"<td{_NUMBERS}[^<>]*>(?:[\s\d]|<(?!/?t[dr]\b)[^<>]*>)*</td>", re.IGNORECASE
 )
+# Of a form: a text that was typed, and the choices of a list, which pandoc runs together.
+_TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
+_CHOICE = re.compile(r"(<option\b)", re.IGNORECASE)
+_DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
+_LABEL = re.compile(r"<(text|foreignObject)\b[^<>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
+_RUBY = re.compile(r"<ruby\b[^<>]*>(.*?)</ruby\s*>", re.DOTALL | re.IGNORECASE)
+_PARENTHESIS = re.compile(r"<rp\b[^<>]*>[^<]*(?:</rp\s*>)?", re.IGNORECASE)
+# The end of a reading may be left out.
+_PAIR = re.compile(
+    r"(.*?)<rt\b[^<>]*>(.*?)(?:</rt\s*>|(?=<r(?:b|t|tc)\b)|$)", re.DOTALL | re.IGNORECASE
+)
+_TAG = re.compile(r"<[^<>]*>")
 
 
-def with_frames(text: str) -> str:
+def with_frames(page: str) -> str:
     """The page with the pages that stand in the `srcdoc` of its frames."""
-    return _FRAME.sub(_content, text) if "srcdoc" in text.lower() else text
+    return _FRAME.sub(_content, page) if "srcdoc" in page.lower() else page
 
 
 def _content(frame: re.Match[str]) -> str:
@@ -38,10 +46,14 @@ def _content(frame: re.Match[str]) -> str:
     return f"<div>{_AROUND_A_BODY.sub('', html.unescape(framed[1] or framed[2] or ''))}</div>"
 
 
-def with_labels(text: str) -> str:
-    """The page with the words of its drawings in place of these, and those of its forms."""
-    text = _CHOICE.sub(" ", _TYPED.sub(r"\1div", text))
-    return _DRAWING.sub(_labels, text)
+def repaired(page: str) -> str:
+    """The page with the words of forms, of drawings and of readings (`asides`) as text.
+
+    Without the numbers of the lines of listings, which may be a column beside.
+    """
+    page = _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", page))
+    page = _CHOICE.sub(r" \1", _TYPED.sub(r"\1div", page))
+    return _RUBY.sub(_readings, _DRAWING.sub(_labels, page))
 
 
 def _labels(drawing: re.Match[str]) -> str:
@@ -50,6 +62,10 @@ def _labels(drawing: re.Match[str]) -> str:
     return f" <span>{html.escape(words)}</span> " if words else drawing[0]
 
 
-def without_line_numbers(text: str) -> str:
-    """The page without the numbers of the lines of its listings, which may be a column beside."""
-    return _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", text))
+def _readings(ruby: re.Match[str]) -> str:
+    return _PAIR.sub(_reading, _PARENTHESIS.sub("", ruby[1]))
+
+
+def _reading(pair: re.Match[str]) -> str:
+    words, reading = (" ".join(html.unescape(_TAG.sub("", each)).split()) for each in pair.groups())
+    return html.escape(reading_mark(words, reading), quote=False)

@@ -19,8 +19,7 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.html_repair import with_frames, with_labels, without_line_numbers
-from ingestion.parsing.formats.html_ruby import with_marked_readings
+from ingestion.parsing.formats.html_repair import repaired, with_frames
 from ingestion.parsing.formats.pandoc_tree import (
     HEAD,
     Node,
@@ -172,9 +171,8 @@ class HtmlParser:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
-        text = with_labels(without_line_numbers(without_nav_elements(text)))
-        text = with_marked_readings(text)
-        tree = read_tree(text, "html", source.limits)
+        text = without_nav_elements(text)
+        tree = read_tree(repaired(text), "html", source.limits)
         tree = Tree(tree.meta, without_navigation(tree.blocks))
         result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)
