@@ -31,6 +31,8 @@ _TORN, _NARROW = 0.8, 0.9
 _TWO_LINES, _LEVEL = 1.8, 4
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
 _PROSE = re.compile(r".{41}")
+# The dots between a label and its value.
+_LEADER = re.compile(r"[\s.·…_]{3,}$")
 
 Line = tuple[float, str]
 
@@ -105,6 +107,7 @@ def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
 
     They are if each label has a colon, or if only values have digits: of two addresses both do.
     """
+    labels = [(top, _LEADER.sub("", text)) for top, text in labels]
     names, written = "\n".join(text for _, text in labels), [text for _, text in values]
     has_colons = len(re.findall(r"[:：]$", names, re.MULTILINE)) == len(labels)
     with_digits = sum(any(map(str.isdecimal, text)) for text in written)

@@ -134,6 +134,11 @@ def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
             ["774-2290", "Ada Lund", "HH-AP 22"],
             "Policy 774-2290\nInsured Ada Lund\nVehicle HH-AP 22",
         ),
+        (
+            ["Voltage ........", "Current ........", "Mass ............"],
+            ["400 V", "16 A", "38 kg"],
+            "Voltage 400 V\nCurrent 16 A\nMass 38 kg",
+        ),
     ],
 )
 def test_labels_and_the_values_beside_them(
