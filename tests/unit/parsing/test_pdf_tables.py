@@ -114,7 +114,7 @@ def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
 def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
     out = io.BytesIO()
     canvas = Canvas(out, invariant=1)
-    for place, texts in ((70, left), (190, right)):
+    for place, texts in ((70, left), (70 + 6 * max(20, *map(len, left)), right)):
         for row, text in enumerate(texts):
             canvas.drawString(place, 700 - 15 * row, text)
     canvas.save()
@@ -135,9 +135,9 @@ def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
             "Policy 774-2290\nInsured Ada Lund\nVehicle HH-AP 22",
         ),
         (
-            ["Voltage ........", "Current ........", "Mass ............"],
+            ["Voltage ........", f"Current {'.' * 40}", "Mass ............"],
             ["400 V", "16 A", "38 kg"],
-            "Voltage 400 V\nCurrent 16 A\nMass 38 kg",
+            f"Voltage ........ 400 V\nCurrent {'.' * 40} 16 A\nMass ............ 38 kg",
         ),
     ],
 )
