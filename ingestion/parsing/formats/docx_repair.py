@@ -95,8 +95,7 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     for name in names.intersection((_BODY, *_NOTES)):
         with suppress(*UNREADABLE):
             part = archive.read(name)
-            if _ROW_CONTROL.search(part):
-                part = _CONTROL.sub(b"", part)
+            part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
             part = _repaired(part, scripts, comments)
             parts[name] = marked(part, definitions)
     if body := parts.get(_BODY):

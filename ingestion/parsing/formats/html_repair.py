@@ -40,8 +40,7 @@ def with_frames(page: str) -> str:
 
 
 def _content(frame: re.Match[str]) -> str:
-    framed = _FRAMED.search(frame[0])
-    if framed is None:
+    if not (framed := _FRAMED.search(frame[0])):
         return frame[0]
     return f"<div>{_AROUND_A_BODY.sub('', html.unescape(framed[1] or framed[2] or ''))}</div>"
 

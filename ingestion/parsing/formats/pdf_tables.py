@@ -108,9 +108,8 @@ def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
     They are if each label has a colon, or if only values have digits: of two addresses both do.
     """
     names = "\n".join(_LEADER.sub("", text) for _, text in labels)
-    written = [text for _, text in values]
     has_colons = len(re.findall(r"[:：]$", names, re.MULTILINE)) == len(labels)
-    with_digits = sum(any(map(str.isdecimal, text)) for text in written)
+    with_digits = sum(any(map(str.isdecimal, text)) for _, text in values)
     is_named = has_colons or (2 * with_digits >= len(values) and not re.search(r"\d", names))
     if len(labels) < 2 or not is_named or re.search(_PROSE, names):
         return ""
