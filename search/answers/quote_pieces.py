@@ -211,19 +211,16 @@ class _Section:
         return run
 
     def grown(self, places: list[int]) -> list[int]:
-        """The places and their neighbours: all from the section's start if they fit, since a
-        section says first what it is about; else in turn the following and the preceding ones.
+        """The places and their neighbours as far as they fit: from the start of their paragraph,
+        so that readers soon see the sentence that answers, the following ones, then those before.
         """
-        above = [*range(self.first, places[0]), *places]
-        places = above if self.length(above) <= MOST else places
-        directions = [1, -1]
-        while directions:
-            for step in tuple(directions):
-                unit = self._next(places, step)
-                if not unit or self.length([*places, *unit]) > MOST:
-                    directions.remove(step)
-                else:
-                    places = sorted({*places, *unit})
+        block = self.parts[places[0]].block
+        for step, in_paragraph in ((-1, True), (1, False), (-1, False)):
+            while unit := self._next(places, step):
+                is_beyond = in_paragraph and self.parts[unit[-1]].block != block
+                if is_beyond or self.length([*places, *unit]) > MOST:
+                    break
+                places = sorted({*places, *unit})
         return self.finished(places)
 
     def finished(self, places: list[int]) -> list[int]:

@@ -237,6 +237,15 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_a_piece_of_a_long_section_begins_with_the_paragraph_that_answers() -> None:
+    before, after = ("Boats have sails of cloth. " * 10, "Masts are made of wood. " * 50)
+    held = context(f"{before}\n\nOars float. The anchor is in the locker.\n\n{after}")
+    (quote,) = extract(Query("Where is the anchor?"), held, embedder=None, most=1).quotes
+    shown = held.passages[0].text[quote.parts[0].start : quote.parts[-1].end]
+    assert shown.startswith("Oars float. The anchor is in the locker.")
+    assert "wood" in shown
+
+
 def test_a_term_is_defined_by_the_first_sentence_that_says_what_it_is() -> None:
     held = context(
         "Beams carry a beam and a beam. A beam is not glass. A beam is a bar. A beam is."
