@@ -25,7 +25,8 @@ NO_RECORD = 0.5
 # Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
 # articles, with foreign questions (docs/answers.md).
 CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
-# Of a question for a number whose piece has none; fitted on the same sets.
+# Of a question for a number with none in the paragraph or row of the best sentence. Fitted on the
+# same sets, on whole pieces.
 NO_NUMBER = -2.4
 MISSPELT_FROM = 6  # letters of a name: a shorter one is one letter from other words. A guess
 WIDEST = 6.0  # margins beyond it say no more; a guess
@@ -48,8 +49,8 @@ def answerability(
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
     share of the question's content words that the piece says with its headings raise it. A number
     that the passage lacks lowers it, and so does a name or an identifier that the context lacks,
-    and a piece without a number where one is asked for. It is at most NO_RECORD for a piece of
-    another record than the one that is asked for.
+    and no number in its sentence's paragraph or row where one is asked for. It is at most NO_RECORD
+    for a piece of another record than the one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -68,7 +69,7 @@ def answerability(
         + SAID * own.share(own.lexemes_in(f"{headings} {piece}"))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + ABSENT * _names_something_absent(question, context)
-        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(piece))
+        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(best.line))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))

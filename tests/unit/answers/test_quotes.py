@@ -293,6 +293,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "The shed has beams.", False),
         ("How many beams are in the shed?", "The shed has one of the beams.", False),
         ("How many beams are in the shed?", "The shed has twelve beams.", True),
+        ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | oak beams", False),
+        ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
