@@ -80,21 +80,24 @@ def _names_something_absent(question: str, context: Context) -> bool:
     """Whether the context lacks an identifier of the question, or a name: all of its words, and of
     an acronym also what it stands for.
     """
+    capitals = [word[0].isupper() for word in question.split()]
+    is_german = any(primary_code(each.language) == "de" for each in context.passages)
+    # There capitals are no sign of a name.
+    own = () if is_german or sum(capitals) > len(capitals) / 2 else tuple(names(question))
+    identifiers = IDENTIFIER.findall(question)
+    if not (own or identifiers):  # as most: the context need not be read
+        return False
     everything = "\n".join(
         "\n".join((passage.title, *passage.heading_path, passage.text))
         for passage in context.passages
     )
     folded_text = folded(everything)
-    if any(folded(name) not in folded_text for name in IDENTIFIER.findall(question)):
+    if any(folded(name) not in folded_text for name in identifiers):
         return True
-    capitals = [word[0].isupper() for word in question.split()]
-    is_german = any(primary_code(each.language) == "de" for each in context.passages)
-    if is_german or sum(capitals) > len(capitals) / 2:  # capitals are no sign of a name
-        return False
-    known = {bare(word) for word in words(folded_text)}
+    known = {bare(word) for word in set(words(folded_text))}
     absent = [
         name
-        for name in names(question)
+        for name in own
         if not any(_is_written(folded(part), word) for part in name.parts for word in known)
     ]
     written_out = names(everything) if any(name.text.isupper() for name in absent) else []
