@@ -183,7 +183,7 @@ class _Section:
         return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
 
     def core(self, at: int) -> list[int]:
-        """The places that must be displayed with a part: the text that it introduces, and the
+        """The places that must be displayed with a part: the first of what it introduces, and the
         sentence that introduces it.
         """
         run, places = self.run(at), self.unit(at)
@@ -194,7 +194,7 @@ class _Section:
             is_steps = bool(_NUMBERED.match(self.words(run[0])))
             places = upto if self.length(upto) <= (WHOLE if is_steps else MOST) else places
         if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
-            places += self._opening(places[-1] + 1)
+            places.append(places[-1] + 1)
         return self._led(places)
 
     def _led(self, places: list[int]) -> list[int]:
@@ -202,13 +202,6 @@ class _Section:
         low = places[0]
         is_led = self.parts[low].kind is not Kind.PROSE and low > self.first
         return [low - 1, *places] if is_led and self.parts[low - 1].kind is Kind.PROSE else places
-
-    def _opening(self, at: int) -> list[int]:
-        """The beginning of what a colon announces, as far as it fits; at least its first part."""
-        run = list(self.run(at))
-        while len(run) > 1 and self.length(run) > MOST:
-            run.pop()
-        return run
 
     def grown(self, places: list[int]) -> list[int]:
         """The places and their neighbours as far as they fit: from the start of their paragraph,

@@ -237,6 +237,13 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_item_that_ends_in_a_colon_is_quoted_once() -> None:
+    items = f"- Sails are sewn in {'the loft ' * 55}.\n- Oars are:\n\n- long.\n- red."
+    text = f"{items}\n\n{'Masts are made of wood. ' * 50}"
+    (quote,) = extract(Query("oars"), context(text), embedder=None, most=1).quotes
+    assert [part.start for part in quote.parts] == sorted({part.start for part in quote.parts})
+
+
 def test_a_piece_of_a_long_section_begins_with_the_paragraph_that_answers() -> None:
     before, after = ("Boats have sails of cloth. " * 10, "Masts are made of wood. " * 50)
     held = context(f"{before}\n\nOars float. The anchor is in the locker.\n\n{after}")
