@@ -64,8 +64,10 @@ _INITIALS = re.compile(r"(?:^|[\s(])(?:[^\W\d_]\.-?){1,4}\Z")
 
 _BLANK = re.compile(r"\n[^\S\n]*\n\s*")
 _ITEM = re.compile(r"[^\S\n]*(?:[-*+•‣◦–—·▪]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])[^\S\n]+(?=\S)")
+# Manuals rendered as text indent their prose: four words in a row are no code.
 _CODE = re.compile(
-    r"^(?: {4,}|\t+)\S|^\s*(?:>>> |\.\.\. |\$ |# |//|/\*|<[/?!a-z][^>]*>\s*$|"
+    r"^(?: {4,}|\t+)(?!.{0,40}?(?:\b[^\W\d_]+[,;.]? ){4})\S"
+    r"|^\s*(?:>>> |\.\.\. |\$ |# |//|/\*|<[/?!a-z][^>]*>\s*$|"
     r"(?:def|class|import|from|return|const|let|var|function|public|private|#include|SELECT|"
     r"INSERT|UPDATE|CREATE|async|await|export) )|[;{}]\s*$|^\s*[\w.\[\]\"']+\s*(?:=|:=|\+=)\s*\S|"
     r"\w\([^ )]{0,200}\)\s*:?\s*$"

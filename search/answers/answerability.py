@@ -25,7 +25,8 @@ NO_RECORD = 0.5
 # Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
 # articles, with foreign questions (docs/answers.md).
 CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
-# Of a question for a number whose piece has none; fitted on the same sets.
+# Of a question for a number with none in the paragraph or row of the best sentence. Fitted on the
+# same sets, on whole pieces.
 NO_NUMBER = -2.4
 MISSPELT_FROM = 6  # letters of a name: a shorter one is one letter from other words. A guess
 WIDEST = 6.0  # margins beyond it say no more; a guess
@@ -48,8 +49,8 @@ def answerability(
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
     share of the question's content words that the piece says with its headings raise it. A number
     that the passage lacks lowers it, and so does a name or an identifier that the context lacks,
-    and a piece without a number where one is asked for. It is at most NO_RECORD for a piece of
-    another record than the one that is asked for.
+    and no number in its sentence's paragraph or row where one is asked for. It is at most NO_RECORD
+    for a piece of another record than the one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -68,7 +69,7 @@ def answerability(
         + SAID * own.share(own.lexemes_in(f"{headings} {piece}"))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + ABSENT * _names_something_absent(question, context)
-        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(piece))
+        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(best.line))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
@@ -79,21 +80,24 @@ def _names_something_absent(question: str, context: Context) -> bool:
     """Whether the context lacks an identifier of the question, or a name: all of its words, and of
     an acronym also what it stands for.
     """
+    capitals = [word[0].isupper() for word in question.split()]
+    is_german = any(primary_code(each.language) == "de" for each in context.passages)
+    # There capitals are no sign of a name.
+    own = () if is_german or sum(capitals) > len(capitals) / 2 else tuple(names(question))
+    identifiers = IDENTIFIER.findall(question)
+    if not (own or identifiers):  # as most: the context need not be read
+        return False
     everything = "\n".join(
         "\n".join((passage.title, *passage.heading_path, passage.text))
         for passage in context.passages
     )
     folded_text = folded(everything)
-    if any(folded(name) not in folded_text for name in IDENTIFIER.findall(question)):
+    if any(folded(name) not in folded_text for name in identifiers):
         return True
-    capitals = [word[0].isupper() for word in question.split()]
-    is_german = any(primary_code(each.language) == "de" for each in context.passages)
-    if is_german or sum(capitals) > len(capitals) / 2:  # capitals are no sign of a name
-        return False
-    known = {bare(word) for word in words(folded_text)}
+    known = {bare(word) for word in set(words(folded_text))}
     absent = [
         name
-        for name in names(question)
+        for name in own
         if not any(_is_written(folded(part), word) for part in name.parts for word in known)
     ]
     written_out = names(everything) if any(name.text.isupper() for name in absent) else []

@@ -183,7 +183,7 @@ class _Section:
         return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
 
     def core(self, at: int) -> list[int]:
-        """The places that must be displayed with a part: the text that it introduces, and the
+        """The places that must be displayed with a part: the first of what it introduces, and the
         sentence that introduces it.
         """
         run, places = self.run(at), self.unit(at)
@@ -194,7 +194,7 @@ class _Section:
             is_steps = bool(_NUMBERED.match(self.words(run[0])))
             places = upto if self.length(upto) <= (WHOLE if is_steps else MOST) else places
         if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
-            places += self._opening(places[-1] + 1)
+            places.append(places[-1] + 1)
         return self._led(places)
 
     def _led(self, places: list[int]) -> list[int]:
@@ -203,27 +203,17 @@ class _Section:
         is_led = self.parts[low].kind is not Kind.PROSE and low > self.first
         return [low - 1, *places] if is_led and self.parts[low - 1].kind is Kind.PROSE else places
 
-    def _opening(self, at: int) -> list[int]:
-        """The beginning of what a colon announces, as far as it fits; at least its first part."""
-        run = list(self.run(at))
-        while len(run) > 1 and self.length(run) > MOST:
-            run.pop()
-        return run
-
     def grown(self, places: list[int]) -> list[int]:
-        """The places and their neighbours: all from the section's start if they fit, since a
-        section says first what it is about; else in turn the following and the preceding ones.
+        """The places and their neighbours as far as they fit: from the start of their paragraph,
+        so that readers soon see the sentence that answers, the following ones, then those before.
         """
-        above = [*range(self.first, places[0]), *places]
-        places = above if self.length(above) <= MOST else places
-        directions = [1, -1]
-        while directions:
-            for step in tuple(directions):
-                unit = self._next(places, step)
-                if not unit or self.length([*places, *unit]) > MOST:
-                    directions.remove(step)
-                else:
-                    places = sorted({*places, *unit})
+        block = self.parts[places[0]].block
+        for step, in_paragraph in ((-1, True), (1, False), (-1, False)):
+            while unit := self._next(places, step):
+                is_beyond = in_paragraph and self.parts[unit[-1]].block != block
+                if is_beyond or self.length([*places, *unit]) > MOST:
+                    break
+                places = sorted({*places, *unit})
         return self.finished(places)
 
     def finished(self, places: list[int]) -> list[int]:

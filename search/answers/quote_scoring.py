@@ -94,6 +94,12 @@ class Offer:
         return self.passage.text[self.parts[self.at].start : self.parts[self.at].end]
 
     @property
+    def line(self) -> str:
+        """The row, or the paragraph, of the sentence."""
+        own = [part for part in self.parts if part.line == self.parts[self.at].line]
+        return self.passage.text[own[0].start : own[-1].end]
+
+    @property
     def in_context(self) -> str:
         """The sentence after the title and heading of its section, as it is embedded.
 

@@ -68,6 +68,17 @@ def test_lines_of_wrapped_prose_are_one_sentence() -> None:
     ]
 
 
+def test_indented_prose_of_a_manual_is_no_code() -> None:
+    text = "--rate=N\n     Limit the speed to\n     N a second. It\n     is not exact at all."
+    code = "     start --rate=20k\n     stop"
+    kinds = [(text[each.start : each.end], each.kind) for each in sentences(text)]
+    assert kinds == [
+        ("--rate=N\n     Limit the speed to\n     N a second.", Kind.PROSE),
+        ("It\n     is not exact at all.", Kind.PROSE),
+    ]
+    assert [each.kind for each in sentences(code)] == [Kind.CODE, Kind.CODE]
+
+
 def test_endless_words_are_cut_between_words() -> None:
     text = "word " * 1000
     pieces = split(text)

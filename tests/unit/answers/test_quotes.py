@@ -237,6 +237,22 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_item_that_ends_in_a_colon_is_quoted_once() -> None:
+    items = f"- Sails are sewn in {'the loft ' * 55}.\n- Oars are:\n\n- long.\n- red."
+    text = f"{items}\n\n{'Masts are made of wood. ' * 50}"
+    (quote,) = extract(Query("oars"), context(text), embedder=None, most=1).quotes
+    assert [part.start for part in quote.parts] == sorted({part.start for part in quote.parts})
+
+
+def test_a_piece_of_a_long_section_begins_with_the_paragraph_that_answers() -> None:
+    before, after = ("Boats have sails of cloth. " * 10, "Masts are made of wood. " * 50)
+    held = context(f"{before}\n\nOars float. The anchor is in the locker.\n\n{after}")
+    (quote,) = extract(Query("Where is the anchor?"), held, embedder=None, most=1).quotes
+    shown = held.passages[0].text[quote.parts[0].start : quote.parts[-1].end]
+    assert shown.startswith("Oars float. The anchor is in the locker.")
+    assert "wood" in shown
+
+
 def test_a_term_is_defined_by_the_first_sentence_that_says_what_it_is() -> None:
     held = context(
         "Beams carry a beam and a beam. A beam is not glass. A beam is a bar. A beam is."
@@ -284,6 +300,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "The shed has beams.", False),
         ("How many beams are in the shed?", "The shed has one of the beams.", False),
         ("How many beams are in the shed?", "The shed has twelve beams.", True),
+        ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | oak beams", False),
+        ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
