@@ -24,7 +24,7 @@ _STRETCH = 2_048
 # CO₂ is CO2, and full-width letters are letters; the length of the text stays.
 _PLAIN = {
     code: unicodedata.normalize("NFKC", chr(code))
-    for first, last in ((0x2080, 0x2089), (0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
+    for first, last in ((0x2080, 0x2089), (0xFF0D, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
     for code in range(first, last + 1)
 }
 
@@ -87,6 +87,10 @@ def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
         if not spans.overlaps(one.start, one.end):
             identifiers.append(_loosened(one, query))
             spans.add([identifiers[-1]])
+    if len(identifiers) > 1 and _PARTED.fullmatch(query):
+        # AB12 CD34 may be one code, AB12-CD34.
+        joined = find_identifiers(query.strip().replace(" ", "-").translate(_ASCII_UPPER), patterns)
+        identifiers += [_loosened(one, query.strip()) for one in joined if one.start == 0]
     for part in _bare_parts(query):
         if not spans.overlaps(part.start, part.end):
             identifiers.append(part)
@@ -176,6 +180,7 @@ def _loosened(one: Mention, query: str) -> Mention:
 
 # Spaces in place of hyphens, but still unmistakably a code.
 _SPACED_CODE = re.compile(r"[A-Za-z] [0-9]{2,6}|[A-Za-z]{2,6} [0-9]{4}[ -][0-9]{3,6}")
+_PARTED = re.compile(r"\s*[A-Za-z][A-Za-z0-9]{0,5}(?: (?=[A-Za-z]*[0-9])[A-Za-z0-9]{1,6}){1,3}\s*")
 BARE_PART = "Part of an identifier"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _DIGIT_GROUPS = re.compile(r"(?<![\w.,-])[0-9]{2,8}(?:-[0-9]{2,8}){1,3}(?![\w-]|[.,][0-9])")

@@ -28,6 +28,8 @@ _LAST_POSITION = 16_383
 _GAP = 64
 # BM25 is nearly saturated long before; positions from 9,983 on are beyond any chunk of prose.
 _MOST_OCCURRENCES = 100
+LAST_OF_TEXT = _LAST_POSITION - _GAP * _MOST_OCCURRENCES
+"""What stands behind this position is a reading of a word of the text, and no word of it."""
 
 
 def joined_sql(text: str) -> str:
@@ -41,17 +43,6 @@ def joined_sql(text: str) -> str:
     FROM ts_parse('default', {text}) WITH ORDINALITY parsed(tokid, token, nth)
     WHERE tokid IN ({_COMPOUNDS}) AND length(token) <= {MOST_LETTERS}
       AND length(token) - length(replace(token, '-', '')) < {MOST_PARTS}
-)"""  # noqa: S608  # ours
-
-
-def hyphenated_sql(text: str) -> str:
-    """SQL for the words of the text that contain a hyphen, between spaces; NULL without one.
-
-    Parsing these alone takes a fifth of the time of parsing the whole text.
-    """
-    return rf"""(
-    SELECT string_agg(part[1], ' ')
-    FROM regexp_matches({text}, '\S*[^\s-]-[^\s-]\S*', 'g') part
 )"""  # noqa: S608  # ours
 
 
@@ -165,7 +156,7 @@ def _behind_sql(config: str, text: str) -> str:
             UNION ALL
             SELECT acronym, nth FROM {acronyms_sql(text, config)} acronyms
         ) behind
-    ) joined WHERE place > {_LAST_POSITION - _GAP * _MOST_OCCURRENCES}
+    ) joined WHERE place > {LAST_OF_TEXT}
     UNION ALL
     SELECT lexeme, '{_LAST_POSITION}{LABEL}'
     FROM {names_sql(text)} names, unnest(to_tsvector({config}, parts)) WHERE address

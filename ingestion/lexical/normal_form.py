@@ -17,16 +17,18 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_letters
 
-# Apostrophes and hyphens of words get their ASCII form; Hebrew's geresh and gershayim stay: they
-# are part of numbers and abbreviations.
-_MARKS_OF_WORDS = {0x2019: "'", 0x058A: "-", 0x05BE: "-", 0x2010: "-", 0x2011: "-"}
+# Apostrophes, quotes, hyphens and signs of codes get their ASCII form. Persian's joint of no width
+# is typed as a space, as nothing or as itself: the readings of a hyphen. Hebrew's geresh and
+# gershayim stay: they are part of numbers and abbreviations.
+_AS_WRITTEN, _IN_ASCII = "ʼ’“”„\u058a\u05be\u200c\u2010\u2011＃＆＋－．／", '\'\'"""-----#&+-./'
+_MARKS_OF_WORDS = dict(zip(map(ord, _AS_WRITTEN), _IN_ASCII, strict=True))
 _LETTER_LIKE = {0x05F3, 0x05F4}
 # A boundary of words, and marks of direction, which stand around them.
 _BOUNDARIES = {0x200B, 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 # Without width or a meaning of their own, within words: soft hyphens, joiners, variation selectors.
 # Arabic's tatweel only widens a word.
 _REMOVED = {
-    0xAD, 0x34F, 0x640, 0x180E, 0x200C, 0x200D, *range(0x2060, 0x2065), 0xFEFF,
+    0xAD, 0x34F, 0x640, 0x180E, 0x200D, *range(0x2060, 0x2065), 0xFEFF,
     *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
 }  # fmt: skip
 # Vowels and letters of Thai and Lao that NFKC takes apart, which their readers do not.
@@ -35,8 +37,8 @@ _IN_PLACE_OF_KEPT = "\ue010\ue011\ue012\ue013"  # private use: parsers remove it
 _SUPERIOR = "⁰¹²³⁴-⁹"
 _INFERIOR = range(0x2080, 0x208A)
 _NO_WORDS = "™℠"
-# M8×40 is typed M8x40.
-_TIMES = "(?<=[0-9])×(?=[0-9])"
+# M8×40 is typed M8x40, and 25 µg 25 ug.
+_TYPED = {"x": re.compile("(?<=[0-9])×(?=[0-9])"), "u": re.compile("[µμ](?=[A-Za-zÀ-ɏ])")}
 # What NFKC makes of ℃, ŀ, ½ and ㎧.
 _LEFT = {ord("°"): " ", ord("·"): " ", ord("⁄"): "/", ord("∕"): "/"}
 # All of Unicode but for ideographs, Hangul and private use, which are letters as they stand.
@@ -114,23 +116,24 @@ _LATIN = "A-Za-z" + "".join(
 )
 # m² is read as “m 2” and as m2: whether 2 is an exponent or a note nobody can tell.
 _UNITS = {
-    digit: rf"(?<![{_LATIN}])([A-Za-z]{{1,3}}){sign}(?![{_SUPERIOR}])"
+    digit: re.compile(rf"(?<![{_LATIN}])([A-Za-z]{{1,3}}){sign}(?![{_SUPERIOR}])")
     for digit, sign in (("2", "²"), ("3", "³"))
 }
 _LETTERS = ascii_letters + _LATIN.removeprefix("A-Za-z")
 _SPECIALS = re.compile(f"[{_SPECIAL}]+")
-_parted, _spaced, _dropped, _times = map(re.compile, (_PARTED, _SPACED, _DROPPED, _TIMES))
-_units = {digit: re.compile(pattern) for digit, pattern in _UNITS.items()}
+_parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
 
 
 def normal_form(text: str) -> str:
     """`text` with its words in their normal form, and spaces in place of symbols."""
     if text.isascii():
         return text
-    text = _times.sub("x", text.translate(_MARKS_OF_WORDS))
+    text = text.translate(_MARKS_OF_WORDS)
+    for letter, written in _TYPED.items():
+        text = written.sub(letter, text)
     if not _HAS_SPECIAL.search(text):
         return _spaced.sub(" ", text)
-    for digit, unit in _units.items():
+    for digit, unit in _UNITS.items():
         text = unit.sub(rf"\g<0> \g<1>{digit}", text)
     text = _spaced.sub(" ", _parted.sub(r" \1 ", text)).translate(_KEEP)
     text = _dropped.sub("", unicodedata.normalize("NFKC", text))
@@ -140,10 +143,12 @@ def normal_form(text: str) -> str:
 def normal_form_sql(expression: str) -> str:
     """SQL that computes `normal_form` of a text expression. Contains no percent signs."""
     # Few texts have a special character, and those with typographic quotes alone keep their length.
-    written = f"regexp_replace({translated_sql('t', _MARKS_OF_WORDS)}, '{_TIMES}', 'x', 'g')"
+    written = translated_sql("t", _MARKS_OF_WORDS)
+    for letter, pattern in _TYPED.items():
+        written = f"regexp_replace({written}, '{pattern.pattern}', '{letter}', 'g')"
     plain = f"regexp_replace({written}, '{_SPACED}', ' ', 'g')"
     for digit, unit in _UNITS.items():
-        written = f"regexp_replace({written}, '{unit}', '\\& \\1{digit}', 'g')"
+        written = f"regexp_replace({written}, '{unit.pattern}', '\\& \\1{digit}', 'g')"
     parted = f"regexp_replace({written}, '{_PARTED}', ' \\1 ', 'g')"
     spaced = f"regexp_replace({parted}, '{_SPACED}', ' ', 'g')"
     dropped = (
@@ -152,7 +157,7 @@ def normal_form_sql(expression: str) -> str:
     special = f"normalize({translated_sql(dropped, _GIVE_BACK)}, NFC)"
     return (
         f"(SELECT CASE WHEN t ~ '[{_SPECIAL}]' THEN {special}"  # noqa: S608  # ours
-        f" WHEN t ~ '{_TO_SPACE}' THEN {plain} ELSE t END FROM (SELECT {expression} AS t) given)"
+        f" WHEN t ~ '{_TO_SPACE}|μ' THEN {plain} ELSE t END FROM (SELECT {expression} AS t) given)"
     )
 
 

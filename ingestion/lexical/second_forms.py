@@ -21,12 +21,12 @@ LABEL = "C"
 FOLDED = 0.5
 """What a folded word counts of an exact one. A guess; only the order matters."""
 
-# Latin, Greek, Cyrillic, Hebrew and Arabic: in other scripts combining marks are vowels.
+# Latin, Greek, Cyrillic, Hebrew, Arabic, Devanagari: elsewhere combining marks are vowels.
 _SCRIPTS = ((0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x52F), (0x5D0, 0x5EA),
-            (0x620, 0x64A), (0x671, 0x6D3), (0x1E00, 0x1FFF))  # fmt: skip
-# Accents, points and vowel signs.
+            (0x620, 0x64A), (0x671, 0x6D3), (0x900, 0x97F), (0x1E00, 0x1FFF))  # fmt: skip
+# Accents, points and vowel signs; Devanagari's point of loan words.
 _ACCENTS = ((0x300, 0x36F), (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C7), (0x64B, 0x65F),
-            (0x670, 0x670))  # fmt: skip
+            (0x670, 0x670), (0x93C, 0x93C))  # fmt: skip
 # Persian's letters are those of Arabic.
 _SINGLE = dict(zip(map(ord, "øđðłıħŧىیک"), "oddlihtييك", strict=True))
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
@@ -68,39 +68,39 @@ _NUMBERS = (
 )  # India's
 # A number with a separator of another kind at its end.
 _DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''].*[.]|^[0-9]+[ ''].*,"
-# Accounts and cards in groups of four; books; telephones.
+# Accounts and cards in groups of four; books; telephones; and names of parts with marks between
+# them, which people leave out: HL-200, H.264, R&D, TCP/IP, O'Brien, צה"ל.
 _GROUPS = "|".join(
     (
         r"\m[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,3})?\M",
         r"\m[0-9]{4}(?: [0-9]{4}){2,4}\M",
         r"\m97[89](?: [0-9]+){3} [0-9]\M",
-        r"\m[0-9]+(?:[-/][0-9]+){1,5}(?:-[Xx])?\M",
-        r"[+][0-9]{1,3}(?:[-/ ][0-9]+){1,5}\M",
+        r"(?:[+][0-9]{1,3}[-/ ]|[(][0-9]{2,5}[)] ?)[0-9]+(?:[-/ ][0-9]+){0,4}\M",
+        r"""\m[[:alnum:]]+(?:(?:[-./&"״׳]|''(?:'')?)[[:alnum:]]+)+\M""",
     )
 )
-_FEWEST_IN_GROUPS = 9  # a date has eight
-# Names with a number, 2.10.3 of v2.10.3 and of 2.10.3-rc1, and decimals.
-_NAMED = r"\m[A-Za-z]{1,6}-[0-9]{1,6}\M"
+_FEWEST_IN_GROUPS, _MOST_IN_NAME = 9, 16  # a date has eight
+_FIGURES = "^[-+/() 0-9]+$|[0-9] "
+_NAME = """[[:upper:]0-9&"״׳]|[а-ґ]''"""
+# A compound; decimals, fractions and versions; elision; the end of a sentence, and a host.
+_NO_NAME = (
+    "^[[:alpha:]-]+$|[0-9][.][0-9]|[0-9]/[0-9]{1,2}(?![0-9])|''[a-zß-ÿ]|"
+    "^[[:alpha:]]{2,}([.][[:alpha:]]+)*[.][[:alpha:]]{3,}$"
+)
+# 2.10.3 of v2.10.3 and of 2.10.3-rc1, and decimals.
 _VERSIONS = r"\mv([0-9]+(?:[.][0-9]+)+)|\m([0-9]+(?:[.][0-9]+)+)-[a-z][a-z0-9]*"
 _FRACTIONS = rf"{_BESIDE}\m[0-9]+[.,][0-9]{{1,2}}(?![.,]?[0-9])"
 # 12mm is 12 mm, and M8x40 has an M8.
 _MEASURE = (
-    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnμ]?m|k?g|mg|μg|[mμ]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
-    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mμ]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm)\M|"
+    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
+    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm)\M|"
     r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M"
 )
-# L'Oréal is typed loreal.
-_ELIDED = r"\m([[:upper:]]''[[:upper:]][[:alpha:]]+)"
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
 _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
 _OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
-_NETWORKS = r"""
-    UNION ALL
-    SELECT word[1], regexp_replace(word[1], '[.][0-9]+$', ''), nth
-    FROM regexp_matches({text}, '(\m[0-9]{{1,3}}(?:[.][0-9]{{1,3}}){{3}}\M(?![.][0-9]))', 'g')
-         WITH ORDINALITY matched(word, nth)
-"""
+_NETWORK = r"(\m[0-9]{1,3}(?:[.][0-9]{1,3}){3}\M(?![.][0-9]))"
 
 
 def numbers_sql(text: str, *, networks: bool = True) -> str:
@@ -110,38 +110,38 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, and 12mm is 12 mm. `nth` is their order. With
     `networks` the beginning of an IP address is a form of it.
     """
-    network = _NETWORKS.format(text=text) if networks else ""
     return rf"""(
-    SELECT word[1] AS written, {_digits_sql("left(word[1], length(word[1]) - length(decimals))")}
-           || CASE WHEN decimals ~ '[1-9]' THEN '.' || substr(decimals, 2) ELSE '' END AS joined,
-           nth
+    SELECT word[1] AS written,
+        regexp_replace(left(word[1], length(word[1]) - length(decimals)), '[^0-9]', '', 'g')
+        || CASE WHEN decimals ~ '[1-9]' THEN '.' || right(decimals, -1) ELSE '' END AS joined, nth
     FROM regexp_matches({text}, '({_NUMBERS})', 'g') WITH ORDINALITY matched(word, nth),
          LATERAL (SELECT CASE WHEN word[1] ~ '{_DECIMALS}'
                               THEN substring(word[1] from '[.,][0-9]+$') ELSE '' END) ends(decimals)
     UNION ALL
-    SELECT word[1], joined, nth
+    SELECT word[1], {_bare_sql("lower(joined)")}, nth
     FROM regexp_matches({text}, '({_GROUPS})', 'g') WITH ORDINALITY matched(word, nth),
-         regexp_replace(word[1], '[-+/ ]', '', 'g') joined
-    WHERE length(joined) >= {_FEWEST_IN_GROUPS}
+         regexp_replace(word[1], '[^[:alnum:]]', '', 'g') joined
+    WHERE CASE WHEN word[1] ~ '{_FIGURES}' THEN length(joined) >= {_FEWEST_IN_GROUPS}
+               ELSE length(joined) <= {_MOST_IN_NAME}
+                    AND word[1] ~ '{_NAME}' AND word[1] !~ '{_NO_NAME}' END
     UNION ALL
     SELECT word[1], joined, nth
-    FROM regexp_matches({text}, '({_NAMED}|{_VERSIONS}|{_FRACTIONS})', 'g')
+    FROM regexp_matches({text}, '({_VERSIONS}|{_FRACTIONS})', 'g')
          WITH ORDINALITY matched(word, nth),
          coalesce(word[2], word[3], regexp_replace(
-             translate(word[1], ',-', '.'), '^([0-9]+)[.]0+$', '\1')) joined
+             translate(word[1], ',', '.'), '^([0-9]+)[.]0+$', '\1')) joined
     WHERE joined <> word[1]
-    {_others_sql(text)}
-    {network}
+    {_others_sql(text, networks=networks)}
 )"""  # noqa: S608  # ours
 
 
-def _others_sql(text: str) -> str:
-    """SQL, after that of `numbers_sql`, for measures, sizes, other digits and elided names."""
+def _others_sql(text: str, *, networks: bool) -> str:
+    """SQL, after that of `numbers_sql`, for measures, sizes, other digits and networks."""
     number = "translate(concat(word[1], word[3]), 'x,', ' .')"
     forms = (
         (_MEASURE, f"{number} || coalesce(' ' || word[2], '')"),
         (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
-        (_ELIDED, _bare_sql("lower(translate(word[1], chr(39), ''))")),
+        *[(_NETWORK, "regexp_replace(word[1], '[.][0-9]+$', '')")] * networks,
     )
     return "".join(
         f"UNION ALL SELECT concat(word[1], word[2], word[3]), {form}, nth"  # noqa: S608  # ours
@@ -150,23 +150,20 @@ def _others_sql(text: str) -> str:
     )
 
 
-def _digits_sql(number: str) -> str:
-    return f"regexp_replace({number}, '[^0-9]', '', 'g')"
-
-
-# Not among other words in capitals: a heading's AND is no acronym.
-_ACRONYM = r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})"
+# Not among other words in capitals: a heading's AND is no acronym. And C++, C#.
+_ACRONYM = r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})|\m([A-Za-z](?:[+][+]|#))"
 
 
 def acronyms_sql(text: str, config: str) -> str:
-    """SQL for a table of the text's acronyms that are stop words under the configuration.
+    """SQL for a table of the text's acronyms that are stop words under the configuration, and of
+    its names with signs that the parser drops: C++, F#.
 
     Its columns are `acronym`, which no stemmer yields as it is in capitals, and `nth`.
     """
     return rf"""(
-    SELECT word[1] AS acronym, nth
+    SELECT upper(concat(word[1], word[2])) AS acronym, nth
     FROM regexp_matches({text}, '{_ACRONYM}', 'g') WITH ORDINALITY matched(word, nth)
-    WHERE to_tsvector({config}, word[1]) = ''::tsvector
+    WHERE word[2] IS NOT NULL OR to_tsvector({config}, word[1]) = ''::tsvector
 )"""  # noqa: S608  # ours
 
 

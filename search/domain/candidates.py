@@ -64,13 +64,14 @@ class Candidates:
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
     requested. `boosts` has the keys (`ranking.text_boosts.boost_key`) of `counts`, in their order;
     `languages` are the codes of the documents' languages.
-    `terms` are the query's, rarest first, without those of the least weight in a long query, whose
-    number is `left_out`; `unchecked`: more chunks have all words of its phrases than were read for
-    the phrases; `unread` is the number of words at the query's end that its vector does
-    not cover; `unknown` are its first plain words that no searched text contains; `expanded` is the
-    number of terms that WordNet adds; `readings` are the query under the text configurations
-    searched. `by_meaning`: the vector signal ran. `reranked` has the reranker's strengths by chunk,
-    of the passages that it has read. `currency` has the documents that are not current, by id.
+    `terms` are the query's, rarest first, those of another spelling with no `times`, without those
+    of the least weight in a long query, whose number is `left_out`; `unchecked`: more chunks have
+    all words of its phrases than were read for the phrases; `unread` is the number of words at the
+    query's end that its vector does not cover; `unknown` are its first plain words that no searched
+    text contains; `expanded` is the number of terms that WordNet adds; `readings` are the query
+    under the text configurations searched. `by_meaning`: the vector signal ran. `reranked` has the
+    reranker's strengths by chunk, of the passages that it has read. `currency` has the documents
+    that are not current, by id.
     `degraded` names the signals and stages that failed. `at` is the time of retrieval.
     """
 
@@ -98,6 +99,11 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def words(self) -> int:
+        """The number of `terms` without those that only another spelling of a word yields."""
+        return sum(term.times > 0 for term in self.terms)
 
     def candidate(self, row: int, raw: Sequence[float] | None = None) -> Candidate:
         """The candidate of a row as an object, without its embedding.

@@ -128,7 +128,7 @@ def lead_with_titles(weighing: Weighing) -> Weighing:
     profile, candidates = weighing.settled.profile, weighing.prepared.candidates
     adapts = profile.short_lean > 0 and profile.title_scorer is TitleScorer.COVERAGE
     is_short = count_words(candidates.query.text) <= SHORT
-    has_words = len(candidates.terms) > 1 and not candidates.unknown
+    has_words = candidates.words > 1 and not candidates.unknown
     leads = adapts and is_short and has_words and not weighing.settled.has_fixed_weights
     return replace(weighing, titles_lead=leads)
 

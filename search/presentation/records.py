@@ -8,10 +8,11 @@ chooses a section, a snippet, a piece or a sentence reads `RecordLookup.holders`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
+from unicodedata import normalize
 
 from ingestion.identifiers import (
     DEFAULT_PATTERNS,
@@ -64,11 +65,6 @@ class RecordLookup:
         leads = leads or bool(names and not others)
         return cls(identifiers, leads, is_bare, patterns, numbered)
 
-    @property
-    def spaced(self) -> list[str]:
-        """The leading identifiers of several words, which are marked as one."""
-        return [one.text for one in self.identifiers if self.leads and " " in one.text]
-
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
         """How well each section of a passage holds an identifier: 0 if it does not.
 
@@ -85,6 +81,18 @@ class RecordLookup:
     def strength(self, text: str) -> float:
         """The strength of the best match of an identifier in a text, in [0, 1]."""
         return self._match(text)[0]
+
+    def matches(self, text: str) -> Iterator[tuple[float, int, int]]:
+        """Yield the strength of each match of an identifier, and its [start, end)."""
+        folded = normalize("NFKC", text).casefold()  # of digits in full width, too
+        if not any(needle in folded for needle in self._needles):
+            return
+        for one in find_identifiers(text, self.patterns):
+            if strength := max((self._strength(*form) for form in index_forms(one)), default=0.0):
+                yield strength, one.start, one.end
+        for expression, strength in self._as_typed:
+            for match in expression.finditer(text):
+                yield strength, *match.span()
 
     def says(self, word: str) -> bool:
         """Whether a word is a part of an identifier."""
@@ -113,19 +121,7 @@ class RecordLookup:
 
     def _match(self, text: str) -> tuple[float, bool]:
         """The strength of the best match, and whether the text begins with it."""
-        folded = text.casefold()
-        if not any(needle in folded for needle in self._needles):
-            return 0.0, False
-        matches = [
-            (strength, begins_with(text, one.start))
-            for one in find_identifiers(text, self.patterns)
-            if (strength := max((self._strength(*form) for form in index_forms(one)), default=0.0))
-        ]
-        matches += [
-            (strength, begins_with(text, match.start()))
-            for expression, strength in self._as_typed
-            for match in expression.finditer(text)
-        ]
+        matches = ((strength, begins_with(text, at)) for strength, at, _ in self.matches(text))
         return max(matches, default=(0.0, False))
 
     def _strength(self, form: str, strength: float) -> float:

@@ -25,7 +25,8 @@ from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
 from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.result_rows import Rows, read_rows
-from search.presentation.snippets import SNIPPET_CHARS, mark_phrases, snippet
+from search.presentation.snippets import SNIPPET_CHARS, mark_spans, snippet
+from search.retrieval.phrases import phrase_places
 
 _CAPTION = re.compile(r"^(?:fig(?:ure|\.)|abb(?:ildung|\.)) ?\d", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -303,10 +304,12 @@ def _result(
     **others: Any,
 ) -> Result:
     marked, path, sections = str(row["marked"]), row["heading_path"], row["sections"]
-    if exact := mark_phrases(marked, query.phrases, alone=query.is_quoted):
-        marked, stems = exact, ()
-    elif lookup.spaced:
-        marked = mark_phrases(marked, lookup.spaced, alone=False) or marked
+    # Postgres marks lexemes: of "in the view" any form of *view*, and no stop word. A reader who
+    # quotes wants to see the place.
+    if exact := phrase_places(row["text"], query.phrases):
+        marked, stems = mark_spans(marked, exact, alone=query.is_quoted), ()
+    elif lookup.leads:
+        marked = mark_spans(marked, ((at, end) for _, at, end in lookup.matches(row["text"])))
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),

@@ -19,7 +19,6 @@ from ingestion.lexical.bigrams import characters
 from ingestion.lexical.compounds import name_parts
 from ingestion.lexical.normal_form import normal_form_sql, places
 from ingestion.lexical.second_forms import LABEL, acronyms_sql, folded_sql, numbers_sql
-from search.retrieval.phrases import literal_pattern
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -139,25 +138,16 @@ def _whole_name(name: str, least: float) -> str:
     return f"{MARK_START}{plain}{MARK_END}" if share and share >= least else plain
 
 
-def mark_phrases(marked: str, phrases: Sequence[str], *, alone: bool) -> str:
-    """The text with these phrases marked as they stand, in place of other marks within them.
+def mark_spans(marked: str, spans: Iterable[tuple[int, int]], *, alone: bool = False) -> str:
+    """The text with these [start, end) of its plain form marked, in place of marks within them.
 
-    Postgres marks lexemes: of "in the view" any form of *view*, and no stop word. A reader who
-    quotes wants to see the place. With `alone` nothing else is marked. Empty if the text has none
-    of the phrases.
+    With `alone` nothing else is marked.
     """
-    if not phrases:
-        return ""
     text, marks = text_and_marks(marked)
-    patterns = [re.compile(literal_pattern(phrase), re.IGNORECASE) for phrase in phrases]
-    spans = (match.span() for pattern in patterns for match in pattern.finditer(text))
-    matches = list(_apart(spans))
-    if not matches:
-        return ""
-    others = () if alone else marks
-    rest = [span for span in others if not any(_overlap(span, exact) for exact in matches)]
+    exactly = list(_apart(spans))
+    rest = [each for each in marks if not (alone or any(_overlap(each, one) for one in exactly))]
     pieces, last = [], 0
-    for start, end in sorted([*matches, *rest]):
+    for start, end in sorted([*exactly, *rest]):
         pieces += [text[last:start], MARK_START, text[start:end], MARK_END]
         last = end
     return "".join([*pieces, text[last:]])
@@ -308,14 +298,11 @@ _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
 # parts of a name are none. A name is marked if the question has half of its parts. The second forms
-# are looked for if a folded lexeme matches, and if the question has a number or capitals.
+# are looked for if a lexeme of theirs matches: a folded one, or one that stands behind the text.
 _MARKED_TEXT = f"""
 (SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
 || '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', (
-    SELECT string_agg(DISTINCT compound, E'\\n') FROM {{compounds}} parted
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
-), (
     SELECT string_agg(name, E'\\n') FROM {{names}} named
     WHERE .5 <= (
         SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
@@ -324,12 +311,18 @@ _MARKED_TEXT = f"""
 ), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
     SELECT string_agg(written, E'\\n') FROM {{folds}} folds
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
-) END, CASE WHEN {{question}}::text ~ '[0-9]' THEN (
-    SELECT string_agg(written, E'\\n') FROM {{numbers}} numbers
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}
-) END, CASE WHEN {{question}}::text ~ '[A-Z]' THEN (
-    SELECT string_agg(DISTINCT acronym, E'\\n') FROM {{acronyms}} acronyms
-    WHERE array_to_tsvector(ARRAY[acronym]) @@ {{question}}
+) END, CASE WHEN EXISTS (
+    SELECT FROM unnest(ingestion_chunk.lexemes)
+    WHERE positions[cardinality(positions)] > {compounds.LAST_OF_TEXT}
+      AND array_to_tsvector(ARRAY[lexeme]) @@ {{question}}
+) THEN (
+    SELECT string_agg(DISTINCT written, E'\\n') FROM (
+        SELECT compound, to_tsvector(ingestion_chunk.text_config::regconfig, joined)
+        FROM {{compounds}} parted UNION ALL
+        SELECT written, to_tsvector(ingestion_chunk.text_config::regconfig, joined)
+        FROM {{numbers}} numbers UNION ALL
+        SELECT acronym, array_to_tsvector(ARRAY[acronym]) FROM {{acronyms}} acronyms
+    ) behind(written, form) WHERE form @@ {{question}}
 ) END) FROM (SELECT {{text}} AS t OFFSET 0) normal)
 """
 
@@ -366,15 +359,14 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    joined = compounds.joined_sql(compounds.hyphenated_sql("t"))
     sql = _MARKED_TEXT.format(
         text=normal_form_sql("ingestion_chunk.text"),
         question=question,
-        compounds=joined,
+        compounds=compounds.joined_sql("t"),
         names=compounds.names_sql("t"),
         folds=folded_sql("t"),
         numbers=numbers_sql("t"),
         acronyms=acronyms_sql("t", "ingestion_chunk.text_config::regconfig"),
     )
-    values = (*params, _OPTIONS, *params * 8)
+    values = (*params, _OPTIONS, *params * 5)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

@@ -127,7 +127,7 @@ class Evidence:
             deviation=deviation,
             keyword=float(shares[0]),
             keyword_lead=_margin(prepared.documents[page].tolist(), shares.tolist()),
-            terms=math.log1p(len(candidates.terms)),
+            terms=math.log1p(candidates.words),
         )
 
 

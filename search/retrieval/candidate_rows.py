@@ -131,7 +131,7 @@ def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Can
         terms=tuple(
             TermStatistic(term.lexeme, term.chunks, term.idf, int(term.times))
             for term in words.terms.items
-            if term.idf > 0
+            if term.seeks
         ),
         left_out=words.terms.left_out,
         unchecked=unchecked,

@@ -170,6 +170,12 @@ def literal_pattern(phrase: str) -> str:
     return f"{begins}{escaped}{ends}"
 
 
+def phrase_places(text: str, phrases: Sequence[str]) -> list[tuple[int, int]]:
+    """The [start, end) of each place of the phrases in a text."""
+    found = (re.finditer(literal_pattern(each), text, re.IGNORECASE) for each in phrases)
+    return [match.span() for matches in found for match in matches]
+
+
 def _spelt(letters: str) -> str:
     """The pattern of one letter, or of two that may stand for one."""
     if len(letters) == 2:

@@ -90,7 +90,7 @@ _MORE = f"""
           AND c.collection_id = ANY(ARRAY(SELECT id FROM readable)))
 """
 # Without one of these marks a text has no word of another form: see the SQL of `ingestion.lexical`.
-MARKS = re.compile(r"[0-9-]|[./](?=\S)|[^\x00-\x7f]|(?<=\w)[A-Z]")
+MARKS = re.compile(r"[0-9-]|[./&\"](?=\S)|'(?=[A-Z])|[^\x00-\x7f]|(?<=\w)[A-Z+#]")
 
 
 def asked_words(inputs: Inputs, scope: Scope, sought: Sequence[tuple[str, str]] = ()) -> AskedWords:

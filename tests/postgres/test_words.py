@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from io import StringIO
@@ -44,6 +45,21 @@ WRITTEN = [
     ("café", unicodedata.normalize("NFD", "the café there")),
     ("Schläuche", unicodedata.normalize("NFD", "Schläuche prüfen")),
     ("ABC", "ＡＢＣ alone"),
+]
+
+# What a person types, and the text that comes first, with its marks.
+RETYPED = [
+    ("HL 200", "The [HL-200] pump"),
+    ("AB12 CD34", "Badge [AB12-CD34] opens"),
+    ("MFX 500", "Filter [MFX500] is washed"),
+    ("H264", "Coded in [H.264] there"),
+    ("ATT", "A bill of [AT&amp;T] came"),
+    ("ODowd", "Mr. [O’Dowd] repairs it"),
+    ("XY700", "型番[ＸＹ－７００]を確認"),
+    ('צה"ל', "אנשי [צה״ל] באו"),
+    ("Núñez", "Mr. [Nunez] came"),
+    ("LX19OPB", "The plate [LX19] [OPB] is"),
+    ("कलम", "यह [क़लम] है"),
 ]
 
 
@@ -226,7 +242,19 @@ class TestSecondForms:
             ("HL-200", {"hl", "-200", "200", "hl200"}),
             ("SHA-256 utf-8", {"sha", "-256", "256", "sha256", "utf", "-8", "utf8"}),
             ("v2.10.3-rc1", {"v2.10.3-rc1", "v2", "10", "rc1", "2.10.3"}),
-            ("No.8", {"no.8", "8"}),
+            ("No.8", {"no.8", "8", "no8"}),
+            ("AB12-CD34", {"ab12-cd34", "ab12", "cd34", "ab12cd34"}),
+            ("H.264 2.5kg 1/2in", {"h.264", "h264", "2.5", "kg", "1/2in", "2in"}),
+            ("R&D, S/4HANA", {"r", "d", "rd", "s/4hana", "s4hana", "hana", "4"}),
+            ("Ph.D. and/or it's Friday-Monday", {
+                "ph.d", "ph", "phd", "and/or", "friday-monday", "friday", "monday",
+                "fridaymonday"}),
+            ("צה״ל צה\"ל", {"צה״ל", "צה", "ל", "צהל"}),
+            ("подвір’я", {"подвір", "я", "подвіря"}),
+            pytest.param(
+                "می‌خواهم", {"می-خواهم", "می", "مي", "خواهم", "میخواهم"}, id="Persian's joint"),
+            ("C++20, F# or F", {"c", "+20", "C++", "f", "F#"}),
+            ("(212) 555-0188", {"212", "555", "-0188", "0188", "2125550188"}),
             ("L’Oréal it's", {"l", "oréal", "oreal", "loreal"}),
             ("call 089-1234567", {"call", "089", "-1234567", "1234567", "0891234567"}),
             ("+49 89 1234567", {"+49", "89", "1234567", "49891234567"}),
@@ -264,6 +292,7 @@ class TestSecondForms:
             ("192.168.10", "Host 192.168.10.254 is down", "Host [192.168.10.254] is down"),
             ("12 mm", "A pipe of 12mm length", "A pipe of [12mm] length"),
             ("500µS", "under 500 µS a day", "under [500] [µS] a day"),
+            ("25 ug", "of 25 µg dust", "of [25] [µg] dust"),
             ("M8x40", "Screw M8×40 in", "Screw [M8×40] in"),
             ("M8", "Screw M8x40 in", "Screw [M8x40] in"),
             ("150000", "cost 1,50,000 rupees", "cost [1,50,000] rupees"),
@@ -281,6 +310,16 @@ class TestSecondForms:
         expected = marked.replace("[", "<mark>").replace("]", "</mark>")
         assert str(answer.results[0].snippet) == expected
         assert scores(query)
+
+    def test_a_code_or_name_typed_otherwise_is_first_and_marked(self) -> None:
+        collection = make_collection()
+        make_document(collection, "HL-219, AB12, MFX5000, H.2645, LX190, AT, XY-70.", file_name="b")
+        for number, (_, marked) in enumerate(RETYPED):
+            text = re.sub(r"[\[\]]|amp;", "", marked)
+            make_document(collection, text, file_name=f"{number}.txt")
+        for query, marked in RETYPED:
+            first = search(query, viewer=None, choices=Choices(exact=True)).results[0]
+            assert str(first.snippet) == marked.replace("[", "<mark>").replace("]", "</mark>")
 
     @pytest.mark.parametrize("query", ["contoso", "lund", "harbourmaster", "manual", "200"])
     def test_parts_of_addresses_and_article_numbers(self, query: str) -> None:

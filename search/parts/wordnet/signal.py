@@ -88,7 +88,7 @@ def widen(weighing: Weighing) -> Weighing:
     Keywords and title get or give the difference. Forced weights stay.
     """
     settled, candidates = weighing.settled, weighing.prepared.candidates
-    weights, words = settled.weights, len(candidates.terms)
+    weights, words = settled.weights, candidates.words
     cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
     if weighing.settled.has_fixed_weights or not (
         cap and weights.wordnet and others and words and candidates.expanded
