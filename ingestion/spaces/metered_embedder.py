@@ -1,19 +1,38 @@
-"""An embedder that counts its calls in the metrics."""
+"""An embedder that counts its calls in the metrics, and tells all processes when it fails."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from common import metrics
 from ingestion.embedding import Embedder
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
 
+KEY = "embedder-fails"
+# Seconds that a failure counts without another call: more than the longest pause of a job, so that
+# it counts from one attempt to the next. And how often a process that succeeds says so: a guess.
+PATIENCE, INTERVAL = 900, 5.0
+
+
+def answers() -> bool | None:
+    """Whether no embedder has failed, in any process, since one last answered; None: unknown."""
+    try:
+        return cache.get(KEY) is None
+    except (RedisError, OSError):
+        return None
+
 
 class MeteredEmbedder:
     """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
+
+    # When this process may say again that it succeeds.
+    _next_success = float("-inf")
 
     def __init__(self, embedder: Embedder, kind: str) -> None:
         self._embedder = embedder
@@ -61,6 +80,8 @@ class MeteredEmbedder:
             yield
         except EmbeddingUnavailable:
             outcome = "unavailable"
+            with suppress(RedisError, OSError):
+                cache.set(KEY, 1, PATIENCE)
             raise
         except Exception:
             outcome = "rejected"
@@ -76,3 +97,7 @@ class MeteredEmbedder:
 
     def _embedded(self, use: str, texts: int) -> None:
         metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)
+        if time.monotonic() >= self._next_success:
+            self._next_success = time.monotonic() + INTERVAL
+            with suppress(RedisError, OSError):
+                cache.delete(KEY)
