@@ -15,9 +15,8 @@ from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
 
 KEY = "embedder-fails"
-# Seconds that a failure counts without another call: more than the longest pause of a job, so that
-# it counts from one attempt to the next. And how often a process that succeeds says so: a guess.
-PATIENCE, INTERVAL = 900, 5.0
+# Seconds that a failure counts without another call: more than the longest pause of a job.
+PATIENCE = 900
 
 
 def answers() -> bool | None:
@@ -30,9 +29,6 @@ def answers() -> bool | None:
 
 class MeteredEmbedder:
     """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
-
-    # When this process may say again that it succeeds.
-    _next_success = float("-inf")
 
     def __init__(self, embedder: Embedder, kind: str) -> None:
         self._embedder = embedder
@@ -97,7 +93,5 @@ class MeteredEmbedder:
 
     def _embedded(self, use: str, texts: int) -> None:
         metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)
-        if time.monotonic() >= self._next_success:
-            self._next_success = time.monotonic() + INTERVAL
-            with suppress(RedisError, OSError):
-                cache.delete(KEY)
+        with suppress(RedisError, OSError):
+            cache.delete(KEY)
