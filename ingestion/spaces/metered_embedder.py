@@ -27,7 +27,7 @@ def answers() -> bool | None:
         return None
 
 
-class MeteredEmbedder:
+class MeteredEmbedder(Embedder):
     """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
 
     def __init__(self, embedder: Embedder, kind: str) -> None:
@@ -56,12 +56,6 @@ class MeteredEmbedder:
                 return
             self._embedded("passages", len(batch[0]))
             yield batch
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        with self._counted("passages"):
-            vectors = self._embedder.embed_documents(texts)
-        self._embedded("passages", len(texts))
-        return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         with self._counted("query"):
