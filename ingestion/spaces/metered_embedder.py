@@ -1,18 +1,33 @@
-"""An embedder that counts its calls in the metrics."""
+"""An embedder that counts its calls in the metrics, and tells all processes when it fails."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from common import metrics
 from ingestion.embedding import Embedder
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
 
+KEY = "embedder-fails"
+# Seconds that a failure counts without another call: more than the longest pause of a job.
+PATIENCE = 900
 
-class MeteredEmbedder:
+
+def answers() -> bool | None:
+    """Whether no embedder has failed, in any process, since one last answered; None: unknown."""
+    try:
+        return cache.get(KEY) is None
+    except (RedisError, OSError):
+        return None
+
+
+class MeteredEmbedder(Embedder):
     """Wraps an embedder and counts its calls by `kind` (local, openai), use and outcome."""
 
     def __init__(self, embedder: Embedder, kind: str) -> None:
@@ -42,12 +57,6 @@ class MeteredEmbedder:
             self._embedded("passages", len(batch[0]))
             yield batch
 
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        with self._counted("passages"):
-            vectors = self._embedder.embed_documents(texts)
-        self._embedded("passages", len(texts))
-        return vectors
-
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         with self._counted("query"):
             vector = self._embedder.embed_query(text, timeout=timeout)
@@ -61,6 +70,8 @@ class MeteredEmbedder:
             yield
         except EmbeddingUnavailable:
             outcome = "unavailable"
+            with suppress(RedisError, OSError):
+                cache.set(KEY, 1, PATIENCE)
             raise
         except Exception:
             outcome = "rejected"
@@ -76,3 +87,5 @@ class MeteredEmbedder:
 
     def _embedded(self, use: str, texts: int) -> None:
         metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)
+        with suppress(RedisError, OSError):
+            cache.delete(KEY)

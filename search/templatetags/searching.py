@@ -21,6 +21,7 @@ from ingestion.documents import page_labels, progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
+from ingestion.spaces import metered_embedder
 from search.answers.old_sources import old_sources
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
@@ -244,10 +245,14 @@ def collection_icon(icon: str) -> dict[str, str]:
     return {"icon": icon, "named": icon if icon in ICONS else ""}
 
 
-@register.inclusion_tag("ingestion/no_worker.html")
-def no_worker() -> dict[str, Any]:
-    """A line that says that no worker runs; nothing if one does."""
-    return {"is_shown": not heartbeat.answers(), "seconds": heartbeat.PATIENCE}
+@register.inclusion_tag("ingestion/outages.html")
+def outages() -> dict[str, Any]:
+    """A line each if no worker runs and if the embedder fails; nothing if all is well."""
+    return {
+        "worker_answers": heartbeat.answers(),
+        "seconds": heartbeat.PATIENCE,
+        "embedder_answers": metered_embedder.answers(),
+    }
 
 
 @register.inclusion_tag("ingestion/under_way.html", takes_context=True)

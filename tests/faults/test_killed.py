@@ -167,10 +167,11 @@ def test_killed_parser_fails_only_its_document(
 def test_worker_killed_between_archive_members_doubles_no_member() -> None:
     texts = [f"# Part {number}\n\nText of part {number}." for number in range(5)]
     whole = upload(make_collection(), archive_of(texts), file_name="all.zip").version
-    with held_bytes(texts[2]), worker() as doomed:
-        wait_for(waiting_for_locks)
-        kill(doomed)
     parts = Document.objects.filter(parent=whole.document)
+    with held_bytes(texts[2]), worker() as doomed:
+        # On a busy machine it waits for other locks before.
+        wait_for(lambda: parts.count() == 2 and waiting_for_locks())
+        kill(doomed)
     before = set(parts.values_list("pk", flat=True))
     assert len(before) == 2
     finish_here()

@@ -38,7 +38,7 @@ ALLOWED: dict[str, int] = {
     "0033-layout-of-the-code": 300,  # parts by entry points, also of other projects
     "0075-installation": 90,  # a wheel that serves a site, and its command
     "0104-checking-answers": 170,  # facts of another row or thing; citations and ends of drafts
-    "0093-monitoring": 60,  # absent workers are named
+    "0093-monitoring": 75,  # absent workers and a failing embedding model are named
     "0113-weights-by-question": 40,  # titles with all words of a short question
     "0124-normal-form": 390,  # one normal form of words, and second forms beside it
     "0125-two-readers-of-pdf": 945,  # words, digits, directions, rows, labels, notes of a PDF

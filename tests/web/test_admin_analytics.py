@@ -16,6 +16,8 @@ from ingestion.models import Document, Visibility
 from search.analytics.failed_search_detection import SETTLE, gather
 from search.analytics.models import Gap, SearchEvent
 from search.models import Pin, SearchProfile
+from search.parts.experiments import life_cycle
+from search.parts.experiments.models import Experiment
 from search.tuning.models import (
     EvaluationRun,
     GoldenQuery,
@@ -289,12 +291,36 @@ __all__ = ["client_of", "insider", "open_document"]  # fixtures
 
 # Of what was asked, whatever was found: quoted from X, and never asked in the open.
 ASKED = ("Goldtruhe", "Piratenschatz", "PII-2031-7788", "kapitaenskajuete")
+JUDGED = "robbers of the southern sea burying their treasure"
 
 
 # The others show nothing of searches; that of documents is test_visibility's to look for.
 SHOWING = re.compile(
-    r"$|admin/$|admin/(search|tuning|analytics)/|admin/(autocomplete|search)/$|search"
+    r"$|admin/$|admin/(search|tuning|analytics|experiments)/|admin/(autocomplete|search)/$|search"
+    r"|api/v1/(experiments|golden-queries|judgements|publications|runs)/"
 )
+
+
+def judge_and_try(hidden: Document) -> None:
+    """Judge X for a question of its collection, and begin an experiment over the gate's refusal."""
+    boss = User.objects.create_superuser("judge")
+    question = GoldenQuery.objects.create(
+        text=JUDGED,
+        collections=[hidden.collection.slug],
+        must_be_first=hidden,
+        note="Goldtruhe",
+    )
+    Judgement.objects.create(
+        query=question, document=hidden, reference=hidden.public_id, title=hidden.title,
+        grade=3, judge=boss, note="Freibeuter",
+    )  # fmt: skip
+    profiles = SearchProfile.objects
+    plan = Experiment.objects.create(
+        name="Words", a=profiles.get(state="active"), b=profiles.get(name="keyword-only"), share=1.0
+    )
+    started = life_cycle.start(plan, acting_user=boss, override=True, reason="To see it.")
+    assert started.state == Experiment.State.RUNNING
+    assert any("a query of a restricted collection" in each for each in started.refusals)
 
 
 def test_searches_of_insiders_leave_no_trace(
@@ -303,8 +329,10 @@ def test_searches_of_insiders_leave_no_trace(
     client = client_of(librarian)
     showing = [route for route in url_walker.routes() if SHOWING.match(route.route)]
     monkeypatch.setattr(test_visibility, "routes", lambda: showing)
-    assert any("searchevent" in route.route for route in showing)
+    named = " ".join(route.route for route in showing)
+    assert all(name in named for name in ("searchevent", "admin/experiments", "golden-queries"))
     hidden, _ = hide()
+    judge_and_try(hidden)
     member = User.objects.create_user("pirate")
     member.groups.set(hidden.collection.groups.all())
     pirate = Client()
@@ -321,10 +349,16 @@ def test_searches_of_insiders_leave_no_trace(
     boss.force_login(User.objects.create_superuser("boss"))
     for address in ("/admin/analytics/searchevent/", "/admin/analytics/gap/"):
         assert "Goldtruhe" in boss.get(address).content.decode()  # or there were nothing to hide
+    assert JUDGED in boss.get("/admin/tuning/goldenquery/").content.decode()
 
     seen = walk(client, Subject.of(open_document))
 
     traced = {url: traces_in(answer.text, url, hidden) for url, answer in seen.items()}
     assert {url: found for url, found in traced.items() if found} == {}
-    told = [url for url, a in seen.items() for word in ASKED if word in a.text and word not in url]
+    told = [
+        url
+        for url, a in seen.items()
+        for word in (*ASKED, JUDGED)
+        if word in a.text and word not in url
+    ]
     assert told == []

@@ -169,6 +169,7 @@ def test_health_is_answered_without_a_thread_of_the_site(servers: EmbeddedServer
     assert status == 200
     assert json.loads(b"".join(parts)) == {
         "database": True,
+        "embedder": True,
         "redis": True,
         "storage": True,
         "workers": False,
@@ -214,8 +215,8 @@ def test_healthy_site_leaves_no_file_in_the_storage(
 ) -> None:
     response = client.get("/health/")
     assert response.status_code == 200
-    up = {"database": True, "redis": True, "storage": True, "workers": False}
-    assert response.json() == up
+    up = {"database": True, "embedder": True, "redis": True, "storage": True}
+    assert response.json() == up | {"workers": False}
 
     settings.MEDIA_ROOT = str(tmp_path / "files")
     assert client.get("/health/").json()["storage"]
@@ -229,7 +230,8 @@ def test_health_names_the_server_that_does_not_answer(
     stop(monkeypatch, "redis")
     response = client.get("/health/")
     assert response.status_code == 503
-    assert response.json() == {"database": True, "redis": False, "storage": True, "workers": False}
+    up = {"database": True, "embedder": True, "storage": True, "workers": False}
+    assert response.json() == up | {"redis": False}
 
 
 @pytest.mark.django_db
@@ -250,7 +252,8 @@ def test_health_reports_unwritable_storage(
     monkeypatch.setattr("kbsite.operations.endpoints.tempfile.TemporaryFile", Full)
     response = client.get("/health/")
     assert response.status_code == 503
-    assert response.json() == {"database": True, "redis": True, "storage": False, "workers": False}
+    up = {"database": True, "embedder": True, "redis": True, "workers": False}
+    assert response.json() == up | {"storage": False}
 
 
 # --- `manage.py doctor`: each line says ok, or what is wrong and what to do ----------------------

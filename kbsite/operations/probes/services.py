@@ -26,6 +26,7 @@ from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.models import ChunkEmbedding, Document
+from ingestion.spaces import metered_embedder
 from kbsite.operations import endpoints
 from search.answers.generating import server as answering
 from search.errors import ModelUnavailable
@@ -33,7 +34,7 @@ from search.errors import ModelUnavailable
 SENTENCE = "Is this model able to embed?"
 
 
-@register("embedder", needs="migrations")
+@register("embedder", needs="migrations", alive=metered_embedder.answers, vital=False)
 def embedder() -> Iterator[Finding]:
     """Whether the active space's model embeds a sentence."""
     space = spaces.active_space()
