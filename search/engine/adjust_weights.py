@@ -110,9 +110,13 @@ def _is_literal(question: str) -> bool:
     is_name = len(words) == 1 and question.count("-") > 1
     is_short = all(sum(map(str.isalpha, word)) <= _MOST_LETTERS for word in words)
     has_digit = any(map(str.isdigit, question))
-    return is_name or (is_short and has_digit) or any(
-        sum(map(str.isdigit, word)) >= _FEWEST_DIGITS and not {"/", ":"}.isdisjoint(word)
-        for word in words
+    return (
+        is_name
+        or (is_short and has_digit)
+        or any(
+            sum(map(str.isdigit, word)) >= _FEWEST_DIGITS and not {"/", ":"}.isdisjoint(word)
+            for word in words
+        )
     )
 
 
