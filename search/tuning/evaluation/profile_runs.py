@@ -63,7 +63,7 @@ def response_to(
 
 
 def problem_in(degraded: Sequence[str]) -> str:
-    """The reason why a response without these parts must not be measured; empty if there is none."""
+    """The reason why a response must not be measured; empty if all that counts ran."""
     # A WordNet that is not installed is a lasting state, which readers search with, too.
     if Signal.VECTOR in degraded:
         return str(NO_MODEL)
