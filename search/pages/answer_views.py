@@ -140,7 +140,7 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
         raise Http404
     data, viewer = form.cleaned_data, cast("Viewer", request.user)
     try:
-        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request).key, **data)
+        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request), **data)
     except UserError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain")
     if request.POST.get("quietly"):
@@ -220,7 +220,7 @@ def _is_stored(answered: Answered) -> bool:
 def _own(request: HttpRequest, answer_id: UUID) -> Answer:
     """The answer, if the visitor asked for it or may read its thread. Raises Http404 otherwise."""
     viewer = cast("Viewer", request.user)
-    row = recording.readable(str(answer_id), viewer, visitor_of(request).key)
+    row = recording.readable(str(answer_id), viewer, visitor_of(request))
     if row is None:
         raise Http404
     return row

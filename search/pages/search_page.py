@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -176,6 +177,7 @@ def _about(
     offers = offered_by_parts(documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data)
     among = facets_among(searchable(request.user).filter(pk__in=documents))
     unread = Document.objects.filter(current=None, latest__state__in=UNFINISHED)
+    pager = Paginator(range(response.total), response.page_size).get_page(response.page)
     typed = None if response.total else _as_filters(form, response.query.filters, whole())
     return {
         **_filters(request, form, among, whole),
@@ -186,7 +188,7 @@ def _about(
             for facet, options in offers
         ],
         "suggestion": form.address(q=response.suggestion, exact=None),
-        "links": page_links(response, form.address),
+        "links": page_links(pager, form.address),
         "answer": page_answer(request, form, response),
         "unfinished": unread.visible_to(request.user),
         "problems_of_filters": SearchForm(typed, whole).problems if typed else (),

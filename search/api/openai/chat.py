@@ -195,7 +195,7 @@ def _answer_request(chat: ChatRequest, request: Request) -> AnswerRequest:
     return AnswerRequest(
         question=chat.question,
         viewer=request.user,
-        visitor=visitor_of(request).key,
+        visitor=visitor_of(request),
         budget_key=budget_key(request),
         mode=chat.model.mode,
         filters=Filters(collections=(collection,) if collection else ()),
