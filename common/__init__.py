@@ -10,13 +10,19 @@ class UserError(Exception):
     """An error whose message states the problem and the remedy.
 
     `values` fill its places, such as %(most)d. It is translated where it is read, by `translate`:
-    code without Django writes it in English.
+    code without Django writes it in English. `code` names it for programs, `status` is that of an
+    HTTP response, and `retry_after` are the seconds after which the same may succeed, if known.
     """
 
     translate: ClassVar[Callable[[str], str]] = str
+    code = "error"
+    status = 400
 
-    def __init__(self, message: str = "", **values: object) -> None:
+    def __init__(
+        self, message: str = "", retry_after: float | None = None, **values: object
+    ) -> None:
         super().__init__(message)
+        self.retry_after = retry_after
         self.values = values
 
     def __str__(self) -> str:

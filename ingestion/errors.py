@@ -26,6 +26,7 @@ class EmptyFile(RefusedUpload):
 
 class FileTooLarge(RefusedUpload):
     code = "file_too_large"
+    status = 413
 
 
 class UnsupportedType(RefusedUpload):
@@ -38,23 +39,21 @@ class QuotaUsedUp(IngestionError):
     """The upload exceeds the uploader's daily quota, which is reset in `retry_after` seconds."""
 
     code = "quota_exceeded"
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    status = 429
 
 
 class NotStored(IngestionError):
     """The file could not be stored, for example on a full disk; nothing remains of it."""
 
     code = "not_stored"
+    status = 507
 
 
 class StorageUnavailable(NotStored, OSError):
     """The object storage of the originals does not answer, or refuses this site."""
 
     code = "storage_unavailable"
-    retry_after: float | None = None
+    status = 503
 
 
 class ParseFailed(IngestionError):
@@ -118,10 +117,7 @@ class EmbeddingUnavailable(EmbeddingError):
     """
 
     code = "embedding_unavailable"
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    status = 503
 
 
 class EmbeddingRejected(EmbeddingError):
@@ -134,6 +130,7 @@ class StateConflict(IngestionError):
     """The operation is not possible in the current state; nothing was changed."""
 
     code = "conflict"
+    status = 409
 
 
 class SpaceError(IngestionError):

@@ -237,7 +237,7 @@ class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
                 code=error.code,
                 heading=gettext("Daily limit reached"),
                 sentence=str(error),
-                retry_after=error.retry_after,
+                retry_after=round(error.retry_after or 0),
             )
         return None
 

@@ -25,8 +25,8 @@ class EmptyQuestion(SearchError):
     code = "nothing_asked"
 
     def __init__(self, message: str, filters: QueryFilters | None = None, **values: object) -> None:
-        super().__init__(message, **values)
-        self.filters = filters
+        super().__init__(message)
+        self.values, self.filters = values, filters
 
 
 class UnknownProfile(SearchError):
@@ -35,6 +35,7 @@ class UnknownProfile(SearchError):
 
 class NoActiveProfile(SearchError):
     code = "no_active_profile"
+    status = 503
 
 
 class InvalidFilter(SearchError):
@@ -53,8 +54,7 @@ class RerankerUnavailable(SearchError):
     def __init__(
         self, message: str, retry_after: float | None = None, *, is_final: bool = False
     ) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+        super().__init__(message, retry_after)
         self.is_final = is_final
 
 
@@ -65,6 +65,8 @@ class ModelUnavailable(SearchError):
     before remains valid.
     """
 
+    status = 503
+
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -72,6 +74,8 @@ class ModelUnavailable(SearchError):
 
 class AnswerFailed(SearchError):
     """An answer could not be completed. The code is the reason, the message says what to do."""
+
+    status = 503
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -82,20 +86,20 @@ class ThreadFull(SearchError):
     """A conversation has as many answers as one may have."""
 
     code = "thread_full"
+    status = 409
 
 
 class Busy(SearchError):
     """Too many whole answers are being written; `retry_after` is the pause to make, in seconds."""
 
     code = "busy"
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    status = 503
 
 
 class BudgetExceeded(ModelUnavailable):
     """No call of the language model is allowed until a budget resets."""
+
+    status = 429
 
     def __init__(self, message: str) -> None:
         super().__init__("budget_exceeded", message)
@@ -111,6 +115,7 @@ class NotPermitted(SearchError):
     """The acting user lacks the permission."""
 
     code = "permission_denied"
+    status = 403
 
 
 class JudgementError(SearchError):
@@ -123,6 +128,7 @@ class RunConflict(SearchError):
     """The state of a run or a publication does not allow the operation."""
 
     code = "conflict"
+    status = 409
 
 
 class RunFailed(SearchError):

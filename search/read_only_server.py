@@ -21,7 +21,7 @@ from common.api.errors import Problem
 from ingestion.exporting.writing import export, exported_documents
 from ingestion.models import Collection, EmbeddingSpace
 from search.models import ClassWeights, ScopeProfile, SearchProfile
-from search.models.profiles import in_force_first
+from search.models.scopes import names_in_force
 from search.tuning.activation import activate
 from search.tuning.models import ProfileChange
 
@@ -114,12 +114,8 @@ def restore_profile(path: Path) -> SearchProfile:
 
 def _profile_of(collection: Collection) -> SearchProfile:
     own = ScopeProfile.objects.filter(collection=collection).first()
-    if own is not None:
-        versions = SearchProfile.objects.filter(name=own.profile).exclude(published=None)
-        profile = versions.order_by(*in_force_first()).first()
-        if profile is not None:
-            return profile
-    return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    in_force = names_in_force().get(own.profile) if own else None
+    return in_force or SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
 
 
 def _fields(row: SearchProfile | ClassWeights) -> dict[str, Any]:

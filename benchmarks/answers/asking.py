@@ -28,7 +28,7 @@ from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong
 from search.pipeline import Choices, SearchResponse
 from search.retrieval import Filters
 from search.tuning.evaluation.beir import EvaluationError
-from search.tuning.evaluation.profile_runs import embedding_time, evaluator, problem_of, response_to
+from search.tuning.evaluation.profile_runs import embedding_time, evaluator, problem_in, response_to
 
 # The naive context: as many of the first hits as fit, nothing merged and nothing around them.
 NAIVE = 8
@@ -116,7 +116,7 @@ def _row(
     if response is None:
         row.is_rejected = True
         return row
-    if problem := problem_of(response):
+    if problem := problem_in(response.degraded):
         raise EvaluationError(problem)
     context = context_of_all([response.hits], viewer=evaluator(), parameters=parameters)
     row.retrieval, row.tokens = response.confidence, context.tokens

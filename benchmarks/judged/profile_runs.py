@@ -17,7 +17,7 @@ from search.tuning.evaluation.profile_runs import (
     class_by_our_rules,
     embedding_time,
     latency,
-    problem_of,
+    problem_in,
     response_to,
 )
 
@@ -107,7 +107,7 @@ def _ask(
     if response is None:
         outcome.refused += 1
         return
-    if problem := problem_of(response):
+    if problem := problem_in(response.degraded):
         raise EvaluationError(problem)
     outcome.rankings[query] = corpus.ranked(query, response.ranking)
     outcome.classes[query] = class_by_our_rules(response)

@@ -195,10 +195,7 @@ class QuotaExceeded(UserError):
     """The user or the token has used up a daily quota."""
 
     code = "quota_exceeded"
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    status = 429
 
 
 @dataclass(frozen=True, slots=True)

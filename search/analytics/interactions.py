@@ -78,7 +78,7 @@ def _own_search(request: HttpRequest, search_id: uuid.UUID) -> SearchEvent:
     event = events.filter(search_id=search_id).select_related("follows").first()
     if event is None or not is_recorded(request) or event.anonymised:
         raise UnknownSearch
-    if visitor_of(request, day=event.at.date()).key != event.visitor:
+    if visitor_of(request, day=event.at.date()) != event.visitor:
         raise UnknownSearch
     return event
 

@@ -205,13 +205,6 @@ class Gap(models.Model):
         return f"search gap {self.pk}"
 
 
-class GapWordingQuerySet(models.QuerySet["GapWording"]):
-    def visible_to(self, viewer: Viewer) -> GapWordingQuerySet:
-        """The wordings with at least one search whose query `viewer` may read."""
-        signs = GapSign.objects.visible_to(viewer)
-        return self.filter(pk__in=signs.order_by().values("wording"))
-
-
 class GapWording(models.Model):
     """One wording of a gap's question. `vector` is its embedding in the space `space`."""
 
@@ -221,8 +214,6 @@ class GapWording(models.Model):
     vector = VectorField(null=True)
     space = models.CharField(max_length=200, blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
-
-    objects = GapWordingQuerySet.as_manager()
 
     class Meta:
         ordering = ("pk",)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 
 from django.conf import settings
@@ -23,27 +22,27 @@ ROBOT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """A visitor. `key` distinguishes visitors and reveals nothing else about them."""
-
-    user: User | None
-    key: str
-
-
-def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
-    """The visitor behind a request: a user, or an address and browser on one day."""
+def user_of(request: HttpRequest) -> User | None:
+    """The signed-in user behind a request, if any."""
     user: User | AnonymousUser | None = getattr(request, "user", None)
-    if user is not None and user.is_authenticated:
-        return Visitor(user, _hashed(f"user {user.pk}"))
+    return user if user is not None and user.is_authenticated else None
+
+
+def visitor_of(request: HttpRequest, *, day: date | None = None) -> str:
+    """The key of the visitor behind a request: a user, or an address and browser on one day.
+
+    It distinguishes visitors and reveals nothing else about them.
+    """
+    if user := user_of(request):
+        return _hashed(f"user {user.pk}")
     day = day or timezone.now().date()
     browser = request.headers.get("User-Agent", "")
-    return Visitor(None, _hashed(f"{day} {address_of(request)} {browser}"))
+    return _hashed(f"{day} {address_of(request)} {browser}")
 
 
 def recorded_visitor(request: HttpRequest) -> str:
     """The key of the visitor behind a request that may be recorded; empty for any other."""
-    return visitor_of(request).key if is_recorded(request) else ""
+    return visitor_of(request) if is_recorded(request) else ""
 
 
 def is_recorded(request: HttpRequest) -> bool:

@@ -21,7 +21,7 @@ from common.accounts.models import User
 from ingestion.models import Collection, Visibility
 from search.analytics.failed_search_detection import Failure, file_failures
 from search.analytics.models import NO_TEAM, SearchEvent, Sign
-from search.analytics.pseudonyms import is_recorded, visitor_of
+from search.analytics.pseudonyms import is_recorded, user_of, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
@@ -75,13 +75,13 @@ def record_search(
         "search_id": search_id,
         "at": timezone.now(),
         "channel": channel,
-        "user": visitor.user,
+        "user": user_of(request),
     }
     try:
         fields["sources"] = sorted(_sources(response, request))
-        if typing and _typed_on(visitor.key, fields):
+        if typing and _typed_on(visitor, fields):
             return
-        _insert(fields | {"visitor": visitor.key}, response)
+        _insert(fields | {"visitor": visitor}, response)
     except DatabaseError as error:
         logger.warning("A search was not recorded: %s", error)
 
@@ -120,8 +120,7 @@ def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
     sources = {passage.collection_id for passage in _passages(response.results)}
     if sources and not response.low_confidence:
         return sources
-    user = getattr(request, "user", None)
-    if user is None or not user.is_authenticated:
+    if (user := user_of(request)) is None:
         return sources  # a member of no group
     readable = Collection.objects.visible_to(user).with_narrower(user)
     closed = readable.filter(visibility=Visibility.GROUPS).order_by()

@@ -5,7 +5,6 @@ Figures count all searches, since they reveal no question. Examples were asked b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -93,17 +92,10 @@ def figures(*, days: int = 30) -> Period:
     with connection.cursor() as cursor:
         cursor.execute(FIGURES, {"since": midnight, "zone": zone})
         rows = cursor.fetchall()
-    by_day = {row[1]: _figures(row) for row in rows if row[0] == 0}
+    # Of all days, whose row comes first, the day is NULL.
+    by_day = {day: Figures(*counts, *(times or ())) for _all, day, *counts, times in rows}
     every = (first + timedelta(days=number) for number in range(days))
-    whole = next((_figures(row) for row in rows if row[0] == 1), Figures())
-    return Period(first, {day: by_day.get(day, Figures()) for day in every}, whole)
-
-
-def _figures(row: Sequence[Any]) -> Figures:
-    """The figures in one row of the FIGURES query."""
-    searches, nothing, unsure, clickable, at_1, at_3, at_10 = row[2:9]
-    p50, p95 = row[9] or (None, None)
-    return Figures(searches, nothing, unsure, clickable, at_1, at_3, at_10, p50, p95)
+    return Period(first, {day: by_day.get(day, Figures()) for day in every}, by_day[None])
 
 
 def _share(count: int, of: int) -> float | None:

@@ -239,7 +239,7 @@ class ThreadWithAnswersSerializer(ThreadSerializer):
 
 def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
     """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
-    keys, visitor = [row.pk for row in rows], visitor_of(request).key
+    keys, visitor = [row.pk for row in rows], visitor_of(request)
     ratings = AnswerFeedback.objects.filter(answer__in=keys, visitor=visitor)
     own = {each.answer_id: FeedbackSerializer(each).data for each in ratings}
     absolute = request.build_absolute_uri

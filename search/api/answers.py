@@ -76,7 +76,7 @@ def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest
     return AnswerRequest(
         question=data["query"],
         viewer=request.user,
-        visitor=visitor_of(request).key,
+        visitor=visitor_of(request),
         budget_key=budget_key(request),
         mode=Mode(mode) if mode else None,
         filters=parameters.filters,
@@ -186,7 +186,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         rating = feedback.give(
             row,
             viewer=request.user,
-            visitor=visitor_of(request).key,
+            visitor=visitor_of(request),
             **read_body(request, GiveFeedbackSerializer).validated_data,
         )
         headers = location(request, "answer-detail", row.public_id)
@@ -198,11 +198,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
     def take_back(self, request: Request, answer_id: str) -> Response:
         """Take your feedback back."""
         row = self._readable(request, answer_id)
-        feedback.take_back(row, visitor=visitor_of(request).key)
+        feedback.take_back(row, visitor=visitor_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _readable(self, request: Request, answer_id: str) -> Answer:
-        row = recording.readable(str(answer_id), request.user, visitor_of(request).key)
+        row = recording.readable(str(answer_id), request.user, visitor_of(request))
         if row is None:
             raise Http404
         return row

@@ -1,4 +1,4 @@
-"""The parameters of a search request, and the HTTP status of each error."""
+"""The parameters of a search request, and the response that states an error."""
 
 from __future__ import annotations
 
@@ -8,60 +8,23 @@ from typing import Any
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.views import set_rollback
 
 from common import UserError
-from common.accounts.tokens import QuotaExceeded
 from common.api import errors
 from common.api.pages import MAX_PAGE
 from common.api.serializers import BooleanField, ChoiceField, Parameters
 from common.api.viewsets import repeatable
 from ingestion.api.serializers import LanguageField, MediaTypeField
-from ingestion.errors import (
-    EmbeddingUnavailable,
-    FileTooLarge,
-    NotStored,
-    QuotaUsedUp,
-    StateConflict,
-    StorageUnavailable,
-)
 from ingestion.models import Document
 from search.api.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
-from search.errors import (
-    AnswerFailed,
-    BudgetExceeded,
-    Busy,
-    InvalidFilter,
-    ModelUnavailable,
-    NoActiveProfile,
-    NotPermitted,
-    RunConflict,
-    ThreadFull,
-)
+from search.errors import InvalidFilter
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.query import MAX_QUERY_CHARS
 from search.query.field_operators import metadata_filter
 from search.retrieval import Filters, facets
-
-_STATUSES: dict[type[Exception], int] = {
-    FileTooLarge: status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
-    StorageUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,  # before its base
-    NotStored: status.HTTP_507_INSUFFICIENT_STORAGE,
-    EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
-    NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,
-    StateConflict: status.HTTP_409_CONFLICT,
-    NotPermitted: status.HTTP_403_FORBIDDEN,
-    RunConflict: status.HTTP_409_CONFLICT,
-    ThreadFull: status.HTTP_409_CONFLICT,
-    Busy: status.HTTP_503_SERVICE_UNAVAILABLE,
-    QuotaUsedUp: status.HTTP_429_TOO_MANY_REQUESTS,
-    QuotaExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
-    BudgetExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
-    ModelUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
-    AnswerFailed: status.HTTP_503_SERVICE_UNAVAILABLE,
-}
 
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> errors.Problem | None:
@@ -70,16 +33,10 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> errors.Probl
         error = Http404()  # deleted since the view read it
     if isinstance(error, UserError):
         set_rollback()
-        wait = getattr(error, "retry_after", None)
+        wait = error.retry_after
         headers = {"Retry-After": str(round(wait))} if wait else None
-        code = getattr(error, "code", "error")
-        return errors.Problem(code, str(error), _status(error), headers=headers)
+        return errors.Problem(error.code, str(error), error.status, headers=headers)
     return errors.error_response(error, context)
-
-
-def _status(error: Exception) -> int:
-    statuses = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
-    return next(statuses, status.HTTP_400_BAD_REQUEST)
 
 
 class MetadataConditionField(serializers.CharField):

@@ -204,7 +204,7 @@ def _answer_request(query: str, mode: str, filters: Filters, caller: Caller) -> 
     return AnswerRequest(
         query,
         viewer=caller.viewer,
-        visitor="" if request is None else visitor_of(request).key,
+        visitor="" if request is None else visitor_of(request),
         budget_key="" if request is None else budget_key(request),
         mode=Mode(mode) if mode else None,
         filters=filters,

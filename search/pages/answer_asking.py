@@ -153,7 +153,7 @@ def answer_request_of(request: HttpRequest, form: AskForm) -> AnswerRequest:
     return AnswerRequest(
         question=form.query,
         viewer=viewer,
-        visitor=visitor_of(request).key,
+        visitor=visitor_of(request),
         budget_key=budget_key(request),
         mode=form.mode,
         filters=form.filters,

@@ -21,7 +21,6 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common import UserError
-from common.accounts.tokens import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
 from ingestion.models.visibility import Viewer
@@ -33,7 +32,6 @@ from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
 from search.answers.streaming import code_and_message, frame, stream
-from search.errors import Busy, NoActiveProfile
 from search.pages.answer_asking import (
     AskForm,
     answer_request_of,
@@ -56,10 +54,9 @@ THREADS = 5  # of the reader, below the box of the page for a question; a guess
 class AskProblem(UserError):
     """A question that is not answered, and the status of its response."""
 
-    def __init__(self, message: str, status: int, wait: int = 0) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, status: int, retry_after: int | None = None) -> None:
+        super().__init__(message, retry_after)
         self.status = status
-        self.wait = wait
 
 
 # Neither view needs a cookie of readers who are not signed in; `is_own_request` checks the token of
@@ -73,11 +70,9 @@ def events(request: HttpRequest) -> HttpResponseBase:
         answer_request = _read_question(request, form)
         response = stream(_frames(request, form, answer_request), failed=_failed)
     except UserError as error:
-        refused = _refusal(error)
-        response_ = HttpResponse(str(refused), status=refused.status, content_type="text/plain")
-        if refused.wait:
-            response_["Retry-After"] = str(refused.wait)
-        return response_
+        return HttpResponse(
+            str(error), status=error.status, content_type="text/plain", headers=_waiting(error)
+        )
     patch_cache_control(response, private=True)
     return response
 
@@ -102,11 +97,9 @@ def whole(request: HttpRequest) -> HttpResponse:
         answer_request = _read_question(request, form, is_opened=request.method != "POST")
         answered = same_answer(answer_request, form) or _final_answer(answer_request)
     except UserError as error:
-        refused = _refusal(error)
-        context["problems"] = [str(refused)]
-        headers = {"Retry-After": str(refused.wait)} if refused.wait else None
+        context["problems"] = [str(error)]
         page = render_to_string("search/answers/page.html", context, request)
-        return HttpResponse(page, status=refused.status, headers=headers)
+        return HttpResponse(page, status=error.status, headers=_waiting(error))
     if answer_request.thread is not None and answer_request.is_recorded:
         address = reverse("search:thread", args=(answer_request.thread.public_id,))
         return redirect(f"{address}#answer-{answered.id[:8]}")
@@ -147,7 +140,7 @@ def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
         raise Http404
     data, viewer = form.cleaned_data, cast("Viewer", request.user)
     try:
-        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request).key, **data)
+        feedbacks.give(row, viewer=viewer, visitor=visitor_of(request), **data)
     except UserError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain")
     if request.POST.get("quietly"):
@@ -175,14 +168,9 @@ def _read_question(
     return answer_request_of(request, form)
 
 
-def _refusal(error: UserError) -> AskProblem:
-    if isinstance(error, AskProblem):
-        return error
-    if isinstance(error, Busy):
-        return AskProblem(str(error), 503, error.retry_after)
-    if isinstance(error, QuotaExceeded):
-        return AskProblem(str(error), 429, error.retry_after)
-    return AskProblem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
+def _waiting(error: UserError) -> dict[str, str]:
+    """The header that names the seconds to wait, if they are known."""
+    return {"Retry-After": str(round(error.retry_after))} if error.retry_after else {}
 
 
 async def _frames(
@@ -232,7 +220,7 @@ def _is_stored(answered: Answered) -> bool:
 def _own(request: HttpRequest, answer_id: UUID) -> Answer:
     """The answer, if the visitor asked for it or may read its thread. Raises Http404 otherwise."""
     viewer = cast("Viewer", request.user)
-    row = recording.readable(str(answer_id), viewer, visitor_of(request).key)
+    row = recording.readable(str(answer_id), viewer, visitor_of(request))
     if row is None:
         raise Http404
     return row

@@ -8,30 +8,22 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Document
 from search.pages.facets import type_label
-from search.pipeline import SearchResponse
 
 PER_PAGE = 25
 
-# The orders by the value of the parameter; a hyphen reverses. Ties: the newest first.
-_COLUMNS: dict[str, Any] = {
-    "title": Lower("title"),
-    "collection": Lower("collection__name"),
-    "type": "current__media_type",
-    "size": "current__size",
-    "added": "created",
-}
-_LABELS = {
-    "title": _("Title"),
-    "collection": _("Collection"),
-    "type": _("Type"),
-    "size": _("Size"),
-    "added": _("Added"),
+# The columns by the value of the parameter, each with its label and order; a hyphen reverses.
+_COLUMNS: dict[str, tuple[Any, Any]] = {
+    "title": (_("Title"), Lower("title")),
+    "collection": (_("Collection"), Lower("collection__name")),
+    "type": (_("Type"), F("current__media_type")),
+    "size": (_("Size"), F("current__size")),
+    "added": (_("Added"), F("created")),
 }
 NEWEST = "-added"
 # Dates and sizes are sorted from the largest on by default, names from A on.
@@ -84,8 +76,7 @@ class Listing:
     documents: tuple[tuple[Document, str], ...]
     headings: tuple[Heading, ...]
     pager: Page[Document]
-    previous: str
-    following: str
+    links: PageLinks
 
 
 def listing(
@@ -106,24 +97,18 @@ def listing(
     )  # fmt: skip
     pager = Paginator(rows, PER_PAGE).get_page(page)
 
-    def to(number: int) -> str:
-        return address(page=number if number > 1 else None)
-
     return Listing(
         documents=tuple((one, type_label(one.current.media_type)) for one in pager if one.current),
         headings=tuple(_heading(name, sort, address) for name in _COLUMNS),
         pager=pager,
-        previous=to(pager.number - 1) if pager.has_previous() else "",
-        following=to(pager.number + 1) if pager.has_next() else "",
+        links=page_links(pager, address),
     )
 
 
 def _order(sort: str) -> Sequence[Any]:
-    column = _COLUMNS[sort.removeprefix("-")]
-    newest = ("-created", "-pk")
-    if isinstance(column, str):
-        return (("-" if sort.startswith("-") else "") + column, *newest)
-    return (column.desc() if sort.startswith("-") else column.asc(), *newest)
+    """The order of the rows; of equals the newest first."""
+    _label, column = _COLUMNS[sort.removeprefix("-")]
+    return (column.desc() if sort.startswith("-") else column.asc(), "-created", "-pk")
 
 
 def _heading(name: str, sort: str, address: Callable[..., str]) -> Heading:
@@ -131,7 +116,7 @@ def _heading(name: str, sort: str, address: Callable[..., str]) -> Heading:
     first, second = (f"-{name}", name) if name in _LARGEST_FIRST else (name, f"-{name}")
     following = second if sort == first else first
     sort_or_none = None if following == NEWEST else following
-    return Heading(name, str(_LABELS[name]), address(sort=sort_or_none), sorts)
+    return Heading(name, str(_COLUMNS[name][0]), address(sort=sort_or_none), sorts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +137,21 @@ class PageLinks:
     following: str
 
 
-def page_links(response: SearchResponse, address: Callable[..., str]) -> PageLinks:
-    """The links of a page of results; `address(page=n)` is the address of page n."""
-    current = response.page
+def page_links(pager: Page[Any], address: Callable[..., str]) -> PageLinks:
+    """The links of a page of a list; `address(page=n)` is the address of page n."""
 
     def to(number: int) -> str:
         # The first page has one address only, without a number.
         return address(page=number if number > 1 else None)
 
-    paginator = Paginator(range(response.total), response.page_size)
-    elided = paginator.get_elided_page_range(min(current, paginator.num_pages), on_ends=1)
+    elided = pager.paginator.get_elided_page_range(pager.number, on_ends=1)
     return PageLinks(
         numbers=tuple(
-            PageLink(number, to(number), number == current)
+            PageLink(number, to(number), number == pager.number)
             if isinstance(number, int)
             else PageLink(None)
             for number in elided
         ),
-        previous=to(current - 1) if current > 1 else "",
-        following=to(current + 1) if current < response.pages else "",
+        previous=to(pager.number - 1) if pager.has_previous() else "",
+        following=to(pager.number + 1) if pager.has_next() else "",
     )

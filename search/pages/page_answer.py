@@ -90,7 +90,7 @@ def _quoted(
     question = AnswerRequest(
         form.query,
         viewer=viewer,
-        visitor=visitor_of(request).key,
+        visitor=visitor_of(request),
         mode=Mode.INSTANT,
         filters=form.filters,
         choices=form.choices,

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -21,6 +22,7 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common import UserError
 from common.accounts import tokens
 from common.api.access import seconds_to_wait
 from common.api.requests import states
@@ -33,7 +35,7 @@ from search.analytics.recording import new_search_id, record_search
 from search.analytics.reporting import EXAMPLES, examples_for
 from search.answers.models import AnswerFeedback
 from search.domain import QueryFilters
-from search.errors import EmptyQuestion, NoActiveProfile, SearchError
+from search.errors import EmptyQuestion
 from search.pages.facets import (
     Facets,
     chosen_of_parts,
@@ -112,13 +114,11 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         if request.method == "GET" and not swaps:
             return redirect(listed.address())
         return _listed(request, listed, whole, address_form=form)
-    except tokens.QuotaExceeded as error:
-        refused = _refused(request, form, whole, (str(error),), status=429)
-        refused["Retry-After"] = str(error.retry_after)
+    except UserError as error:
+        refused = _refused(request, form, whole, (str(error),), status=error.status)
+        if error.retry_after:
+            refused["Retry-After"] = str(round(error.retry_after))
         return refused
-    except SearchError as error:
-        status = 503 if isinstance(error, NoActiveProfile) else 400
-        return _refused(request, form, whole, (str(error),), status=status)
     if response.page > response.pages:
         return redirect(form.address(page=response.pages))
     return _results(request, form, whole, response)
@@ -177,6 +177,7 @@ def _about(
     offers = offered_by_parts(documents[:MOST_EXAMINED], request.user, chosen=form.cleaned_data)
     among = facets_among(searchable(request.user).filter(pk__in=documents))
     unread = Document.objects.filter(current=None, latest__state__in=UNFINISHED)
+    pager = Paginator(range(response.total), response.page_size).get_page(response.page)
     typed = None if response.total else _as_filters(form, response.query.filters, whole())
     return {
         **_filters(request, form, among, whole),
@@ -187,7 +188,7 @@ def _about(
             for facet, options in offers
         ],
         "suggestion": form.address(q=response.suggestion, exact=None),
-        "links": page_links(response, form.address),
+        "links": page_links(pager, form.address),
         "answer": page_answer(request, form, response),
         "unfinished": unread.visible_to(request.user),
         "problems_of_filters": SearchForm(typed, whole).problems if typed else (),

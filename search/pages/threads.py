@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from ingestion.models.visibility import Viewer
+from common.api.requests import actor
 from search.answers import recording
 from search.answers import threads as conversations
 from search.answers.models import Answer, AnswerFeedback, Thread
@@ -38,7 +38,7 @@ class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def own_threads(request: HttpRequest) -> QuerySet[Thread]:
     """The threads of a signed-in user with their `questions`, the last used first."""
-    rows = Thread.objects.owned_by(_viewer(request)).annotate(questions=Count("answers"))
+    rows = Thread.objects.owned_by(actor(request)).annotate(questions=Count("answers"))
     return rows.order_by("-updated", "-pk")  # grouping drops the model's order
 
 
@@ -60,7 +60,7 @@ def thread(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     form = ThreadForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
-        conversations.rename(row, title, acting_user=_viewer(request))
+        conversations.rename(row, title, acting_user=actor(request))
         return redirect("search:thread", row.public_id)
     title = Thread.objects.values_list("title", flat=True).get(pk=row.pk)
     context: dict[str, Any] = {
@@ -83,7 +83,7 @@ def share(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Share the thread with the signed-in users who have its address, or end that."""
     row = _thread(request, thread_id, is_own=True)
     is_shared = request.POST.get("shared") == "1"
-    conversations.share(row, is_shared, acting_user=_viewer(request))
+    conversations.share(row, is_shared, acting_user=actor(request))
     return redirect("search:thread", row.public_id)
 
 
@@ -94,7 +94,7 @@ def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Delete a thread with its answers, once the owner has confirmed it."""
     row = _thread(request, thread_id, is_own=True)
     if request.method == "POST":
-        conversations.delete(row, acting_user=_viewer(request))
+        conversations.delete(row, acting_user=actor(request))
         return redirect("search:threads")
     return render(request, "search/answers/delete.html", {"thread": row})
 
@@ -105,7 +105,7 @@ def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 def export(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """A thread as a Markdown file, or with `as=json` as JSON; withheld answers have no text."""
     row = _thread(request, thread_id)
-    viewer, name = _viewer(request), slugify(row.title)[:60] or "thread"
+    viewer, name = actor(request), slugify(row.title)[:60] or "thread"
     if request.GET.get("as") == "json":
         data = conversations.export_data(row, viewer, request.build_absolute_uri)
         text = json.dumps(data, ensure_ascii=False, indent=2)
@@ -119,18 +119,14 @@ def _file(text: str, media_type: str, name: str) -> HttpResponse:
     return HttpResponse(text, content_type=media_type, headers={"Content-Disposition": disposition})
 
 
-def _viewer(request: HttpRequest) -> Viewer:
-    return cast("Viewer", request.user)
-
-
 def _thread(request: HttpRequest, thread_id: UUID, *, is_own: bool = False) -> Thread:
     """The thread, if the user may read it, or with `is_own` owns it. Raises Http404 otherwise."""
-    viewer = _viewer(request)
+    viewer = actor(request)
     rows = Thread.objects.owned_by(viewer) if is_own else Thread.objects.visible_to(viewer)
     return get_object_or_404(rows.select_related("user"), public_id=thread_id)
 
 
 def _answers(request: HttpRequest, row: Thread) -> list[Answer]:
     """The thread's answers, oldest first, with their sources: two queries."""
-    rows = recording.with_sources(_viewer(request)).filter(thread=row)
+    rows = recording.with_sources(actor(request)).filter(thread=row)
     return list(rows.order_by("at", "pk"))

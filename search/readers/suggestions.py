@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any
 from uuid import UUID
@@ -93,14 +93,14 @@ def suggest(
     configuration = current()
     hidden = hidden_from(typed, configuration.hides)
     scope = Scope.of(viewer, Filters(collections=tuple(collections))).without(hidden)
-    library = matches_in(scope, typed, configuration.patterns)
-    titles = {each.text for each in library.titles}
+    titles, headings, identifiers = matches_in(scope, typed, configuration.patterns)
+    names = {each.text for each in titles}
     kinds = (
         _searches(reader, typed) if reader else [],
-        library.titles,
+        titles,
         # The first heading of a document is often its title.
-        [each for each in library.headings if each.text not in titles],
-        library.identifiers,
+        [each for each in headings if each.text not in names],
+        identifiers,
     )
     chosen = islice(_in_turn(kinds), MOST)
     return sorted(chosen, key=lambda one: tuple(Suggested).index(one.kind))
@@ -179,15 +179,6 @@ ORDER BY i.form, i.chunk_id LIMIT 1
 """
 
 
-@dataclass(slots=True)
-class Matches:
-    """The matching suggestions: those that begin with the typed text come first."""
-
-    titles: list[Suggestion] = field(default_factory=list)
-    headings: list[Suggestion] = field(default_factory=list)
-    identifiers: list[Suggestion] = field(default_factory=list)
-
-
 def typed_words(typed: str) -> list[str]:
     """The typed words in lower case, split as `steelyard_words` splits a text."""
     return _WORD.findall(typed.lower())
@@ -223,11 +214,13 @@ def best_first(suggestions: Iterable[Suggestion], typed: str) -> list[Suggestion
     )
 
 
-def matches_in(scope: Scope, typed: str, patterns: Sequence[Pattern]) -> Matches:
-    """The matches of the typed text within the scope, in one query; none for a text too short."""
+def matches_in(
+    scope: Scope, typed: str, patterns: Sequence[Pattern]
+) -> tuple[list[Suggestion], list[Suggestion], list[Suggestion]]:
+    """The titles, headings and identifiers that match, in one query; none for a text too short."""
     words = typed_words(typed)
     if not LEAST_CHARS <= len(typed) <= MOST_CHARS or not 0 < len(words) <= MOST_WORDS:
-        return Matches()
+        return [], [], []
     with connection.cursor() as cursor:
         cursor.execute(*_statement(scope, typed, words))
         rows = cursor.fetchall()
@@ -251,7 +244,7 @@ def matches_in(scope: Scope, typed: str, patterns: Sequence[Pattern]) -> Matches
         for kind, text, _, document, *_ in rows
         if kind == "title"
     )
-    return Matches(*(best_first(each, typed) for each in (titles, headings, mentions)))
+    return best_first(titles, typed), best_first(headings, typed), best_first(mentions, typed)
 
 
 def _statement(scope: Scope, typed: str, words: Sequence[str]) -> tuple[str, dict[str, Any]]:

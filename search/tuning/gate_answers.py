@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from search.engine.embed import warm_up
 from search.pipeline import Choices
 from search.presentation.results import Result
 from search.tuning.evaluation.beir import EvaluationError
-from search.tuning.evaluation.profile_runs import problem_in, problem_of, response_to
+from search.tuning.evaluation.profile_runs import problem_in, response_to
 from search.tuning.gate_file import GateFile, GateQuestion
 
 PAGE_SIZE = 10
@@ -70,12 +70,9 @@ class SiteAnswer:
     is_sure: bool
     milliseconds: float
 
-    def as_data(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def of_data(cls, row: Mapping[str, Any]) -> Self:
-        """The inverse of `as_data`. Raises KeyError or TypeError for anything else."""
+        """The inverse of `asdict`. Raises KeyError or TypeError for anything else."""
         results = (
             SitePassage(**{**each, "headings": tuple(each["headings"])}) for each in row["results"]
         )
@@ -99,7 +96,7 @@ def ask_here(file: GateFile, profile: str) -> Ask:
         )
         if response is None:
             return SiteAnswer((), is_sure=False, milliseconds=0.0)
-        if problem := problem_of(response):
+        if problem := problem_in(response.degraded):
             raise EvaluationError(problem)
         return SiteAnswer(
             tuple(map(SitePassage.of, response.results)),

@@ -45,7 +45,7 @@ class GateReport:
             "measures": {name: asdict(each) for name, each in self.intervals.items()},
             "latency_ms": dict(self.latency),
             "values": {text: dict(row) for text, row in self.values.items()},
-            "answers": {text: answer.as_data() for text, answer in self.answers.items()},
+            "answers": {text: asdict(answer) for text, answer in self.answers.items()},
         }
 
     def as_junit(self) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from search.errors import JudgementError
+from search.tuning.evaluation.beir import objects_of
 
 # A spreadsheet interprets a cell with this prefix as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -191,7 +192,8 @@ def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRo
         raise JudgementError(
             "BEIR's qrels.tsv refers to queries by id: provide queries.jsonl as well."
         )
-    texts = _beir_queries(decoded(queries))
+    rows = objects_of(decoded(queries).splitlines(), "the queries", "text")
+    texts = {str(row["_id"]): str(row["text"]) for row in rows}
     for line, row in enumerate(csv.reader(io.StringIO(decoded(data)), delimiter="\t"), start=1):
         if not row or (line == 1 and row[-1].strip() == "score"):
             continue
@@ -215,21 +217,6 @@ def write_beir(rows: Sequence[JudgementRow]) -> bytes:
     )
     header = "query-id\tcorpus-id\tscore\n"
     return zipped({"queries.jsonl": "".join(lines), "qrels.tsv": header + qrels})
-
-
-def _beir_queries(text: str) -> dict[str, str]:
-    texts = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            texts[str(row["_id"])] = str(row["text"])
-        except (ValueError, TypeError, KeyError) as error:
-            raise JudgementError(
-                f"Line {number} of the queries is not a JSON object with _id and text."
-            ) from error
-    return texts
 
 
 @dataclass(frozen=True, slots=True)

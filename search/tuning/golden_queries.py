@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from ingestion.models import Document
 from ingestion.models.visibility import Viewer
-from search.errors import JudgementError
+from search.errors import JudgementError, RunConflict
 from search.query.query_key import query_key
 from search.tuning.judging import (
     check_collections,
@@ -65,10 +65,10 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
 
 @transaction.atomic
 def delete(query: GoldenQuery) -> None:
-    """Delete a golden query without judgements. Raises JudgementError for any other."""
+    """Delete a golden query without judgements. Raises RunConflict for any other."""
     row = GoldenQuery.objects.select_for_update().get(pk=query.pk)
     if row.judgements.exists():
-        raise JudgementError(
+        raise RunConflict(
             gettext(
                 "“%(text)s” has judgements, which are never deleted. Disable the query instead."
             )

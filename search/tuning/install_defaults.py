@@ -6,6 +6,7 @@ After every migration. Existing rows are not changed: an administrator may have 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from decimal import Decimal
 
 from django.apps import apps
@@ -183,29 +184,11 @@ def _install_profile(preset: Preset) -> None:
 
 def _install_rules() -> None:
     for position, rule in enumerate(RULES, start=1):
-        ClassRule.objects.get_or_create(
-            name=rule.name,
-            defaults={
-                "position": position * 10,
-                "pattern": rule.pattern,
-                "predicate": rule.predicate,
-                "query_class": rule.query_class,
-                "confidence": rule.confidence,
-                "examples": list(rule.examples),
-                "counter_examples": list(rule.counter_examples),
-            },
-        )
+        defaults = {"position": position * 10, **asdict(rule)}
+        ClassRule.objects.get_or_create(name=rule.name, defaults=defaults)
 
 
 def _install_patterns() -> None:
     for position, shipped in enumerate(DEFAULT_PATTERNS, start=1):
-        IdentifierPattern.objects.get_or_create(
-            name=shipped.name,
-            defaults={
-                "regex": shipped.regex,
-                "normaliser": shipped.normaliser,
-                "examples": list(shipped.examples),
-                "counter_examples": list(shipped.counter_examples),
-                "position": position * 10,
-            },
-        )
+        defaults = {"position": position * 10, **asdict(shipped)}
+        IdentifierPattern.objects.get_or_create(name=shipped.name, defaults=defaults)

@@ -14,16 +14,14 @@ from django.utils.translation import gettext
 from ingestion.models.visibility import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.candidate_pools import Coverage, Pooled, pooled
-from search.tuning.evaluation import measures, whatif
+from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash
 from search.tuning.evaluation.library_stamp import corpus_stamp
-from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.measures import LEADING, Interval
 from search.tuning.evaluation.whatif import WhatIfResult
+from search.tuning.gate import MOVED
 from search.tuning.models import EvaluationRun, GoldenQuery
 
-# A smaller change of the measure only swaps documents of equal worth.
-MOVED = 0.005
-LEADING = whatif.NDCG
 CURVE_POINTS = 21
 MANY = 100  # golden queries, from which on half the points are drawn
 

@@ -48,8 +48,8 @@ class Completion:
         is_begun = False
         async with aclosing(cast("AsyncGenerator[Event]", events)) as stream:
             async for event in stream:
-                for each in () if is_begun else self._begin():
-                    yield each
+                if not is_begun:
+                    yield self._chunk({"role": "assistant", "content": "", "refusal": None})
                 is_begun = True
                 for each in self._frames_of(event):
                     yield each
@@ -91,9 +91,6 @@ class Completion:
                 "notes": list(answer.notes),
             },
         }
-
-    def _begin(self) -> Iterator[str]:
-        yield self._chunk({"role": "assistant", "content": "", "refusal": None})
 
     def _piece(self, text: str) -> Iterator[str]:
         yield self._chunk({"content": self.links.add(text)})
@@ -195,7 +192,7 @@ def _answer_request(chat: ChatRequest, request: Request) -> AnswerRequest:
     return AnswerRequest(
         question=chat.question,
         viewer=request.user,
-        visitor=visitor_of(request).key,
+        visitor=visitor_of(request),
         budget_key=budget_key(request),
         mode=chat.model.mode,
         filters=Filters(collections=(collection,) if collection else ()),

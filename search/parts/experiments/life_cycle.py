@@ -26,6 +26,7 @@ from search.parts.experiments.models import Experiment
 from search.parts.experiments.outcomes import Action, State, audit, finish
 from search.tuning import gate_runs
 from search.tuning.evaluation import golden_runs
+from search.tuning.life_cycle import locked
 from search.tuning.models import EvaluationRun
 
 PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
@@ -67,12 +68,6 @@ def delete(experiment: Experiment, *, acting_user: User | None) -> None:
     check_draft(row)
     log(acting_user, row, DELETION, gettext("Deleted before it started."))
     row.delete()
-
-
-def locked(experiment: Experiment) -> Experiment:
-    """The experiment with its profiles, its row locked."""
-    rows = Experiment.objects.select_for_update(of=("self",)).select_related("a", "b")
-    return rows.get(pk=experiment.pk)
 
 
 def check_draft(row: Experiment) -> None:
@@ -204,7 +199,7 @@ def _settle(experiment: Experiment) -> Experiment:
     row.state, row.started = State.RUNNING, timezone.now()
     row.verdict = {}
     row.save()
-    run = row.run_b_id or row.run_a_id
+    run = row.run_b or row.run_a
     audit(row, Action.TRIED, row.asked_by, row.override_reason, findings, run=run)
     return row
 
@@ -229,7 +224,7 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
 def _refuse(row: Experiment, findings: list[str], refusals: list[str]) -> Experiment:
     row.state, row.findings, row.refusals = State.DRAFT, findings, refusals
     row.save()
-    run = row.run_b_id or row.run_a_id
+    run = row.run_b or row.run_a
     audit(row, Action.NOT_TRIED, row.asked_by, row.override_reason, findings, run=run)
     return row
 

@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from search.analytics.models import Interaction, SearchEvent
-from search.engine import configuration
 from search.models import SearchProfile
 from search.parts.experiments.interleaving import A, B, preference
 from search.parts.experiments.models import Experiment
 from search.parts.experiments.sequential_test import Conclusion, ExperimentVerdict, of_interleaving
-from search.tuning.models import ProfileChange
+from search.tuning import drafts
+from search.tuning.life_cycle import locked
+from search.tuning.models import EvaluationRun, ProfileChange
 
 State = Experiment.State
 Action = ProfileChange.Action
@@ -40,7 +41,7 @@ def refresh(experiment: Experiment) -> Experiment:
 
     One that is not running keeps its last conclusion: its visitors are being anonymised.
     """
-    row = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
+    row = locked(experiment)
     if row.state != State.RUNNING:
         return row
     conclusion = conclude(row)
@@ -120,16 +121,8 @@ def audit(
     reason: str,
     findings: list[str],
     *,
-    run: int | None = None,
+    run: EvaluationRun | None = None,
 ) -> None:
     """Add an entry about the experiment to the audit of its profile B."""
-    ProfileChange.objects.create(
-        profile=SearchProfile.objects.get(pk=experiment.b_id),
-        action=action,
-        user=user,
-        reason=reason,
-        differences=[f"Experiment “{experiment.name}”: A {experiment.a}, B {experiment.b}"],
-        findings=findings,
-        run_id=run,
-    )
-    configuration.bump()
+    line = f"Experiment “{experiment.name}”: A {experiment.a}, B {experiment.b}"
+    drafts.audit(experiment.b, action, user, reason, [line], findings=findings, run=run)

@@ -44,23 +44,19 @@ def _engine(url: str, _process: int) -> ClientEngine:
     return ClientEngine.at(url, key=settings.QDRANT_API_KEY, seconds=TIMEOUT)
 
 
-_read: ContextVar[str] = ContextVar("qdrant_collection", default="")
+measured: ContextVar[str] = ContextVar("qdrant_collection", default="")
+"""The collection of `reading_from`; "" outside of that context."""
 
 
 @contextmanager
 def reading_from(name: str) -> Iterator[None]:
     """Within this context searches use the collection instead of the settings', to measure it."""
-    token = _read.set(name)
+    token = measured.set(name)
     try:
         with retrieval.using_backend("qdrant"):
             yield
     finally:
-        _read.reset(token)
-
-
-def read_from() -> str:
-    """The collection of `reading_from`; "" outside of that context."""
-    return _read.get()
+        measured.reset(token)
 
 
 def ask(name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:

@@ -92,7 +92,7 @@ ORDER BY c.id LIMIT %(limit)s
 """
 _STATES = f"""
 SELECT c.id, c.collection_id, c.version_id, {_STAMP} FROM ingestion_chunk c
-WHERE c.searchable AND c.id >= %s AND (%s::bigint IS NULL OR c.id <= %s) ORDER BY c.id LIMIT %s
+WHERE c.searchable AND c.id >= %s ORDER BY c.id LIMIT %s
 """
 HEADER = 4  # bytes before a halfvec's numbers: its dimensions
 
@@ -100,20 +100,20 @@ HEADER = 4  # bytes before a halfvec's numbers: its dimensions
 def of_version(version: int, spaces: Sequence[int]) -> Iterator[list[Point]]:
     """The searchable chunks of a version, in pages."""
     after = 0
-    while page := _page("c.version_id = %(version)s", after, AT_ONCE, spaces, version):
+    while page := _page("c.version_id = %(version)s", after, spaces, version):
         yield page
         after = page[-1].id
 
 
 def after(last: int, spaces: Sequence[int]) -> list[Point]:
     """The page of searchable chunks with greater ids."""
-    return _page("true", last, AT_ONCE, spaces)
+    return _page("true", last, spaces)
 
 
-def states(start: int, end: int | None, limit: int) -> list[PointState]:
-    """The expected points with ids from `start` to `end`, both included."""
+def states(start: int, limit: int) -> list[PointState]:
+    """The first expected points with ids of at least `start`."""
     with connection.cursor() as cursor:
-        cursor.execute(_STATES, [start, end, end, limit])
+        cursor.execute(_STATES, [start, limit])
         return [PointState(*row) for row in cursor.fetchall()]
 
 
@@ -125,12 +125,10 @@ def sparse(data: bytes) -> Sparse:
     return Sparse(indices.tolist(), values.tolist())
 
 
-def _page(
-    which: str, last: int, limit: int, spaces: Sequence[int], version: int = 0
-) -> list[Point]:
+def _page(which: str, last: int, spaces: Sequence[int], version: int = 0) -> list[Point]:
     values: dict[str, Any] = {
         "after": last,
-        "limit": limit,
+        "limit": AT_ONCE,
         "spaces": list(spaces),
         "version": version,
     }

@@ -172,7 +172,7 @@ def _pages(name: str) -> Iterator[tuple[set[PointState], set[PointState]]]:
     start = 0
     while True:
         theirs = engine().page(name, start, PAGE)
-        ours = points.states(start, None, PAGE)
+        ours = points.states(start, PAGE)
         # Both have every id up to the end of the shorter full page.
         ends = [page[-1].id for page in (ours, theirs) if len(page) == PAGE]
         if not ends:

@@ -207,8 +207,8 @@ def _row(inputs: Inputs, searched: Scope) -> Sequence[Any]:
         sql, few_params = named(scope.chunks.order_by().values("pk")[:most], "few")
         few = f"ARRAY({sql})"
     text = _QUESTION.format(readable=readable, phrased=phrased, few=few, points=_POINTS)
-    collection = engines.read_from()
-    values = {**readable_params, **few_params, **phrase_params, "collection": collection}
+    own = {"collection": engines.measured.get()}
+    values = {**readable_params, **few_params, **phrase_params, **own}
     (row,) = (run if scope.is_whole else send)(text, values, {})
     return row
 

@@ -185,7 +185,7 @@ class GoldenPages(OwnPages[GoldenQuery]):
                     judge=fields["judge"],
                     acting_user=actor(request),
                 )
-            except JudgementError as error:
+            except SearchError as error:
                 form.add_error("file", str(error))
         context = {"form": form, "done": result}
         return self.page(

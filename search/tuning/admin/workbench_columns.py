@@ -20,8 +20,9 @@ from search.presentation.results import trail
 from search.presentation.why_here import Segment, bar_parts, figure, figures, full_scale, segments
 from search.signals import registry
 from search.tuning import candidate_pools as pools
+from search.tuning.evaluation.measures import LEADING
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench_comparison import LEADING, vector_curve
+from search.tuning.workbench_comparison import vector_curve
 from search.tuning.workbench_preview import Preview, PreviewedRanking, PreviewedResult
 
 # A signal that changed a score by less is not a reason for a move.

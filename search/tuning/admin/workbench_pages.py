@@ -130,7 +130,7 @@ def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     draft, base = draft_of(posted)
     text = str(posted.get("text", "")).strip()
     if not text:
-        return {"html": "", "text": ""}
+        return {"html": ""}
     collections = collections_of(posted)
     configured = configuration.current()
     active = configured.profile()
@@ -195,7 +195,6 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         ],
         "complete": comparison.is_complete,
         "building": min(building, default=None),
-        "milliseconds": round((time.perf_counter() - started) * 1000, 1),
     }
 
 

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -26,7 +25,6 @@ from common.api.views import AnyNegotiation, reads
 from common.api.viewsets import EditableViewSet, ListParameters, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.api.serializers import DocumentIdField
-from search.errors import RunConflict
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
 from search.query.synonyms import fold_query
@@ -189,12 +187,6 @@ class GoldenQueryViewSet(EditableViewSet[GoldenQuery]):
         return ()
 
     def remove(self, row: GoldenQuery) -> None:
-        if row.judgements.exists():
-            raise RunConflict(
-                gettext(
-                    "It has judgements, which are never deleted. Set `enabled` to false instead."
-                )
-            )
         golden.delete(row)
 
 

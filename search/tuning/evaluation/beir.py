@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,25 @@ class EvaluationError(SearchError):
 
 def rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines. Raises EvaluationError for one without _id or a key."""
-    needed = ("_id", *keys)
     with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                if any(row[key] is None for key in needed):
-                    raise ValueError
-            except (ValueError, TypeError, KeyError) as error:
-                raise EvaluationError(
-                    f"Line {number} of {path} is not a JSON object with {' and '.join(needed)}."
-                ) from error
-            yield row
+        yield from objects_of(file, str(path), *keys)
+
+
+def objects_of(lines: Iterable[str], name: str, *keys: str) -> Iterator[dict[str, Any]]:
+    """The objects in the lines of the file `name`; see `rows`."""
+    needed = ("_id", *keys)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if any(row[key] is None for key in needed):
+                raise ValueError
+        except (ValueError, TypeError, KeyError) as error:
+            raise EvaluationError(
+                f"Line {number} of {name} is not a JSON object with {' and '.join(needed)}."
+            ) from error
+        yield row
 
 
 def qrels_of(path: Path) -> dict[str, dict[str, int]]:

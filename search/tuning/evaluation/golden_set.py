@@ -36,7 +36,7 @@ from search.tuning.evaluation.profile_runs import (
     class_by_our_rules,
     embedding_time,
     latency,
-    problem_of,
+    problem_in,
     response_to,
 )
 from search.tuning.models import GoldenQuery, Judgement
@@ -197,7 +197,7 @@ def ask(
         ranking=_public_ids(response, without),
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
-        problem=problem_of(response),
+        problem=problem_in(response.degraded),
         confidence=response.confidence,
     )
 

@@ -62,13 +62,8 @@ def response_to(
         return None
 
 
-def problem_of(response: SearchResponse) -> str:
-    """The reason why the response must not be measured; empty if everything ran."""
-    return problem_in(response.degraded)
-
-
 def problem_in(degraded: Sequence[str]) -> str:
-    """The same of a response's parts that did not run."""
+    """The reason why a response must not be measured; empty if all that counts ran."""
     # A WordNet that is not installed is a lasting state, which readers search with, too.
     if Signal.VECTOR in degraded:
         return str(NO_MODEL)
