@@ -92,17 +92,16 @@ def mark_runs(marked: str, words: str) -> str:
 
 
 def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
-    """`marked` with compounds and names also marked, each as a whole, with its hyphens."""
+    """`marked` with compounds and names also marked, each with its hyphens and signs."""
     if not compounds:
         return marked
-    # Parts may be marked as words of their own.
-    joint = f"{MARK_END}?-{MARK_START}?"
     # A name may go on with an underscore, after which Postgres reads another word.
     beyond = rf"[^\W_]|[{MARK_START}{MARK_END}]"
     patterns = []
     for compound in compounds:
         edge = f"{beyond}|-" if "-" in compound else beyond
-        word = joint.join(map(re.escape, compound.split("-")))
+        # Parts may be marked as words of their own: C++, R&D.
+        word = re.sub(r"(\\?[^\w\\])", rf"{MARK_END}?\1{MARK_START}?", re.escape(compound))
         patterns.append(rf"(?<!{edge}){MARK_START}?{word}{MARK_END}?(?!{edge})")
     return re.sub(
         "|".join(patterns),

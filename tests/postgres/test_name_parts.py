@@ -141,6 +141,8 @@ class TestMarks:
             ("http", "HttpResponseNotAllowed, http", "HttpResponseNotAllowed, <mark>http</mark>"),
             ("foreign key on delete", "ForeignKey.on_delete", "<mark>ForeignKey.on_delete</mark>"),
             ("save form", "Call form.save() now", "Call <mark>form.save</mark>() now"),
+            ("C++", "In C++ it is.", "In <mark>C++</mark> it is."),
+            ("R&D", "Our R&D, and R.", "Our <mark>R&amp;D</mark>, and <mark>R</mark>."),
         ],
     )
     def test_name_matched_by_a_part_is_marked(self, query: str, text: str, expected: str) -> None:
