@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from .patterns import NO_PREFIX, STANDARDS
 
+UNPARTED = 1.0  # another spelling: INC20240042 of INC-2024-0042
 PARENT = 0.8  # a less specific form: `75.1725` of `75.1725(a)`
 TAIL = 0.6  # its last parts: `2024-0042` of `INC-2024-0042`
 # Only their order matters; the values are guesses.
@@ -22,7 +23,7 @@ class Normaliser:
     """Maps matches of a pattern to canonical and incomplete forms.
 
     `canonical(text)` is equal for equal identifiers, and "" for a false match. `lesser(text)`
-    are the incomplete forms with their strengths, below 1. `distinctive` is False for forms
+    are further forms with their strengths: below 1 if incomplete. `distinctive` is False for forms
     that also occur in prose or in very many chunks (JavaScript, save()): the tier above all
     scores should only take chunks with such a name if few chunks have it.
     """
@@ -37,6 +38,7 @@ class Normaliser:
 _HYPHENS = str.maketrans(dict.fromkeys("‐‑‒–−⁃", "-") | {"\u00ad": None})
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_YEAR_AND_NUMBER = re.compile(r"((?:19|20)[0-9]{2})([0-9]{3,6})")
 _MIN_TAIL_DIGITS = 4  # shorter numbers are too common
 
 
@@ -77,6 +79,8 @@ def _joined(runs: list[str]) -> str:
 def _code_lesser(text: str) -> Lesser:
     runs = _RUN.findall(_plain(text))
     forms: list[tuple[str, float]] = []
+    if len(runs) == 2 and (parted := _YEAR_AND_NUMBER.fullmatch(runs[1])):
+        forms.append((_joined([runs[0], *parted.groups()]), UNPARTED))
     if len(runs) > 2 and not runs[-1].isdigit() and len(runs[-1]) <= 2:
         forms.append((_joined(runs[:-1]), PARENT))
         runs_without_suffix = runs[:-1]

@@ -113,6 +113,8 @@ def test_prose_numbers_and_dates_are_no_identifiers(text: str) -> None:
         pytest.param("D40", "Region D41", 0.0, id="S1-02 neighbour"),
         pytest.param("D40", "Region D400", 0.0, id="longer number"),
         pytest.param("pii 2024 0042", "PII-2024-0042", 1.0, id="S1-07 spaces"),
+        pytest.param("PII20240042", "PII-2024-0042", 1.0, id="without hyphens"),
+        pytest.param("INC20240042", "PII-2024-0042", 0.0, id="another record without hyphens"),
         pytest.param("INC-2024-0042", "PII-2024-0042", 0.0, id="another record, same tail"),
         pytest.param("2024-0042", "INC-2024-0042", 0.6, id="issue 3 tail"),
         pytest.param("0042", "INC-2024-0042", 0.6, id="issue 3 last part"),
