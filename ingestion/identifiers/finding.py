@@ -89,8 +89,8 @@ def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
             spans.add([identifiers[-1]])
     if len(identifiers) > 1 and _PARTED.fullmatch(query):
         # AB12 CD34 may be one code, AB12-CD34.
-        joined = find_identifiers(query.strip().replace(" ", "-").translate(_ASCII_UPPER), patterns)
-        identifiers += [_loosened(one, query.strip()) for one in joined if one.start == 0]
+        joined = find_identifiers(query.replace(" ", "-").translate(_ASCII_UPPER), patterns)
+        identifiers += [_loosened(one, query) for one in joined if len(one.text) == len(query)]
     for part in _bare_parts(query):
         if not spans.overlaps(part.start, part.end):
             identifiers.append(part)
@@ -180,7 +180,7 @@ def _loosened(one: Mention, query: str) -> Mention:
 
 # Spaces in place of hyphens, but still unmistakably a code.
 _SPACED_CODE = re.compile(r"[A-Za-z] [0-9]{2,6}|[A-Za-z]{2,6} [0-9]{4}[ -][0-9]{3,6}")
-_PARTED = re.compile(r"\s*[A-Za-z][A-Za-z0-9]{0,5}(?: (?=[A-Za-z]*[0-9])[A-Za-z0-9]{1,6}){1,3}\s*")
+_PARTED = re.compile(r"[A-Za-z][A-Za-z0-9]{0,5}(?: (?=[A-Za-z]*[0-9])[A-Za-z0-9]{1,6}){1,3}")
 BARE_PART = "Part of an identifier"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _DIGIT_GROUPS = re.compile(r"(?<![\w.,-])[0-9]{2,8}(?:-[0-9]{2,8}){1,3}(?![\w-]|[.,][0-9])")
