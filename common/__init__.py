@@ -28,3 +28,8 @@ class UserError(Exception):
     def __str__(self) -> str:
         text = UserError.translate(super().__str__())
         return text % self.values if self.values else text
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of its HTTP response: the seconds to wait, if they are known."""
+        return {"Retry-After": str(round(self.retry_after))} if self.retry_after else {}

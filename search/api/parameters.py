@@ -33,9 +33,7 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> errors.Probl
         error = Http404()  # deleted since the view read it
     if isinstance(error, UserError):
         set_rollback()
-        wait = error.retry_after
-        headers = {"Retry-After": str(round(wait))} if wait else None
-        return errors.Problem(error.code, str(error), error.status, headers=headers)
+        return errors.Problem(error.code, str(error), error.status, headers=error.headers)
     return errors.error_response(error, context)
 
 

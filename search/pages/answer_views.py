@@ -71,7 +71,7 @@ def events(request: HttpRequest) -> HttpResponseBase:
         response = stream(_frames(request, form, answer_request), failed=_failed)
     except UserError as error:
         return HttpResponse(
-            str(error), status=error.status, content_type="text/plain", headers=_waiting(error)
+            str(error), status=error.status, content_type="text/plain", headers=error.headers
         )
     patch_cache_control(response, private=True)
     return response
@@ -99,7 +99,7 @@ def whole(request: HttpRequest) -> HttpResponse:
     except UserError as error:
         context["problems"] = [str(error)]
         page = render_to_string("search/answers/page.html", context, request)
-        return HttpResponse(page, status=error.status, headers=_waiting(error))
+        return HttpResponse(page, status=error.status, headers=error.headers)
     if answer_request.thread is not None and answer_request.is_recorded:
         address = reverse("search:thread", args=(answer_request.thread.public_id,))
         return redirect(f"{address}#answer-{answered.id[:8]}")
@@ -166,11 +166,6 @@ def _read_question(
         message = gettext("Too many questions. Ask again in %(wait)d s.") % {"wait": wait}
         raise AskProblem(message, 429, wait)
     return answer_request_of(request, form)
-
-
-def _waiting(error: UserError) -> dict[str, str]:
-    """The header that names the seconds to wait, if they are known."""
-    return {"Retry-After": str(round(error.retry_after))} if error.retry_after else {}
 
 
 async def _frames(

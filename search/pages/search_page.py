@@ -6,7 +6,7 @@ address, it lists documents. For htmx it renders only what a new question or fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -100,9 +100,8 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return redirect(form.address())
     if form.query and (wait := seconds_to_wait(request, for_search=True)):
         message = gettext("Too many searches. Search again in %(wait)d s.") % {"wait": wait}
-        refused = _refused(request, form, whole, (message,), status=429)
-        refused["Retry-After"] = str(wait)
-        return refused
+        headers = {"Retry-After": str(wait)}
+        return _refused(request, form, whole, (message,), status=429, headers=headers)
     try:
         response = _search(request, form)
     except EmptyQuestion as error:
@@ -115,10 +114,8 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
             return redirect(listed.address())
         return _listed(request, listed, whole, address_form=form)
     except UserError as error:
-        refused = _refused(request, form, whole, (str(error),), status=error.status)
-        if error.retry_after:
-            refused["Retry-After"] = str(round(error.retry_after))
-        return refused
+        problems = (str(error),)
+        return _refused(request, form, whole, problems, status=error.status, headers=error.headers)
     if response.page > response.pages:
         return redirect(form.address(page=response.pages))
     return _results(request, form, whole, response)
@@ -279,19 +276,25 @@ def _refused(
     problems: Sequence[str],
     *,
     status: int = 400,
+    headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
     context = {"form": form, "facets": whole(), "problems": problems}
-    return _rendered(request, form, context, status=status)
+    return _rendered(request, form, context, status=status, headers=headers)
 
 
 def _rendered(
-    request: HttpRequest, form: SearchForm, context: dict[str, Any], *, status: int = 200
+    request: HttpRequest,
+    form: SearchForm,
+    context: dict[str, Any],
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> _PageResponse:
     swaps = bool(request.htmx)  # type: ignore[attr-defined]
     template = "search/htmx_update.html" if swaps else "search/page.html"
     # htmx only swaps successful responses; the fragment itself contains the error message.
     content = render_to_string(template, context, request)
-    rendered = _PageResponse(content, status=200 if swaps else status)
+    rendered = _PageResponse(content, status=200 if swaps else status, headers=headers)
     if swaps:
         rendered["HX-Push-Url"] = "false" if form.is_long else form.address()
     # The address has a page and a fragment; caches must not mix them, nor different readers.
