@@ -20,7 +20,7 @@ Lesser = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """Maps matches of a pattern to canonical and incomplete forms.
+    """Maps matches of a pattern to canonical and further forms.
 
     `canonical(text)` is equal for equal identifiers, and "" for a false match. `lesser(text)`
     are further forms with their strengths: below 1 if incomplete. `distinctive` is False for forms

@@ -6,8 +6,8 @@ also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifi
 and each other: no other lexeme changes its position, and no phrase reaches from one to another.
 
 A name of code has its parts beside it: RenameField is also indexed as rename and field, form.save
-as form and save, at the name's own positions (ADR 44). Postgres' parser itself divides names with
-underscores and hyphens.
+as form and save, at the name's own positions (ADR 44); a web address has them once, behind the text
+(ADR 124). Postgres' parser itself divides names with underscores and hyphens.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ MOST_LETTERS = 60
 _LAST_POSITION = 16_383
 # Between two occurrences of a joined lexeme: more words than a phrase leaves out as stop words.
 _GAP = 64
+# Of the parts of web addresses: no joined lexeme stands there, whose label would be lost.
+_OF_ADDRESSES = _LAST_POSITION - _GAP // 2
 # BM25 is nearly saturated long before; positions from 9,983 on are beyond any chunk of prose.
 _MOST_OCCURRENCES = 100
 LAST_OF_TEXT = _LAST_POSITION - _GAP * _MOST_OCCURRENCES
@@ -158,7 +160,7 @@ def _behind_sql(config: str, text: str) -> str:
         ) behind
     ) joined WHERE place > {LAST_OF_TEXT}
     UNION ALL
-    SELECT lexeme, '{_LAST_POSITION}{LABEL}'
+    SELECT lexeme, '{_OF_ADDRESSES}{LABEL}'
     FROM {names_sql(text)} names, unnest(to_tsvector({config}, parts)) WHERE address
 """  # noqa: S608  # ours
 

@@ -65,6 +65,10 @@ class TestParts:
         assert found["renamefield"] == found["renam"] == [2, 6]
         assert found["field"] == [2, 4, 6]
 
+    def test_a_part_of_an_address_leaves_the_joined_compound_exact(self) -> None:
+        found = lexemes_of("A plug-in, see http://an.host/plugin")
+        assert len(found["plugin"]) == 2
+
     @settings(
         suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60)
     )
