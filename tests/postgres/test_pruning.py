@@ -145,11 +145,19 @@ class TestTheBudget:
     def test_budget_bounds_the_scored_chunks(self, text: str, budget: int) -> None:
         assert 0 < scored(text, keyword_budget=budget) <= budget
 
-    def test_budget_of_common_words_prefers_chunks_with_several(self, shelf: Collection) -> None:
-        """They come last in the table, where a cut by place would lose them."""
-        shelve(shelf, "simple", ["left"] * 200 + ["right"] * 200 + ["left right"] * 12)
+    @pytest.mark.parametrize("first", [0, 3, keyword.SURE_RANKS])
+    def test_budget_of_common_words_prefers_chunks_with_several(
+        self, first: int, shelf: Collection
+    ) -> None:
+        """Wherever they are in the table: a cut by place would lose those that come last.
+
+        As many as are exact: if all of them are in the seed, no more are sought.
+        """
+        several = ["left right"] * keyword.SURE_RANKS
+        alone = ["left"] * 200 + ["right"] * 200
+        shelve(shelf, "simple", several[:first] + alone + several[first:])
         both = set(Chunk.objects.filter(text="left right").values_list("pk", flat=True))
-        best = {chunk for chunk, _ in ranking("left right", keyword_budget=150)[:12]}
+        best = {chunk for chunk, _ in ranking("left right", keyword_budget=150)[: len(both)]}
         assert best == both
 
     def test_budget_counts_only_filtered_chunks(self, shelf: Collection) -> None:
