@@ -1,7 +1,4 @@
-"""The active profile and a draft over the pooled golden set: the changes, query by query.
-
-`verified` checks a live run against the what-if of its profile.
-"""
+"""The active profile and a draft over the pooled golden set: the changes, query by query."""
 
 from __future__ import annotations
 
@@ -9,18 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.utils.translation import gettext
 
 from ingestion.models.visibility import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.candidate_pools import Coverage, Pooled, pooled
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set, set_hash
+from search.tuning.evaluation.golden_set import Golden, golden_set
 from search.tuning.evaluation.library_stamp import corpus_stamp
 from search.tuning.evaluation.measures import LEADING, Interval
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.gate import MOVED
-from search.tuning.models import EvaluationRun, GoldenQuery
+from search.tuning.models import GoldenQuery
 
 CURVE_POINTS = 21
 MANY = 100  # golden queries, from which on half the points are drawn
@@ -248,39 +244,3 @@ def _interval(before: WhatIfResult, after: WhatIfResult, places: Sequence[int]) 
 
 def _unsure(outcome: WhatIfResult, profile: Profile) -> int:
     return int((outcome.confidence < profile.confidence_threshold).sum())
-
-
-AGREES = 1e-6  # what the workbench shows is what publishing gives (ADR 25)
-
-
-def verified(run: EvaluationRun) -> tuple[str, bool]:
-    """Compare a finished run of the golden set with the what-if of its profile, both as of now.
-
-    Returns a sentence, and whether they agree; False also if they cannot be compared.
-    """
-    profile, goldens = run.profile.as_profile(), golden_set()
-    if fingerprint(profile) != run.fingerprint:
-        text = gettext("%(profile)s has been saved since: test it again to compare.")
-        return text % {"profile": run.profile}, False
-    if set_hash(goldens) != run.corpus_hash:
-        # A judged document that was deleted changes the set, although nobody judged.
-        return gettext("The library or judgements have changed since: test again."), False
-    pool = pooled(profile, goldens)
-    if not pool.coverage.is_complete:
-        text = gettext(
-            "Not all golden queries are measured, or some were before the last uploads: measure "
-            "now to compare."
-        )
-        return text, False
-    measured = [place for place, golden in enumerate(pool.goldens) if golden.is_measured]
-    means = pool.whatif.under(profile).means(measured)
-    if not means:
-        return "", False
-    largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
-    if largest <= AGREES:
-        return gettext("The figures below agree with the real searches."), True
-    text = gettext(
-        "The figures below differ from the real searches by up to %(largest)s: the library, "
-        "recency or the results that the reranker reads have changed. Measure now to compare."
-    )
-    return text % {"largest": f"{largest:.2g}"}, False

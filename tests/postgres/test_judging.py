@@ -124,61 +124,6 @@ class TestJudging:
         assert (row.judged, row.judges, row.spread) == (2, 2, 2)  # type: ignore[attr-defined]
 
 
-NOTHING = "There is nothing to undo."
-
-
-class TestUndo:
-    def test_undo_restores_grade_and_note_step_by_step(
-        self, documents: dict[str, Document], reader: User
-    ) -> None:
-        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader, note="First.")
-        judging.judge(FERRY, [], documents["ferry"], 1, acting_user=reader, note="Second.")
-        query = GoldenQuery.objects.get()
-        judging.clear(query, documents["ferry"], acting_user=reader)
-        assert grades() == []
-
-        assert "is 1 again" in judging.undo(acting_user=reader)
-        held = Judgement.objects.get()
-        before = (1, "Second.", reader, documents["ferry"])
-        assert (held.grade, held.note, held.judge, held.document) == before
-        judging.undo(acting_user=reader)
-        held = Judgement.objects.get()
-        assert (held.grade, held.note) == (3, "First.")
-        assert "has been removed" in judging.undo(acting_user=reader)
-        assert not GoldenQuery.objects.exists()
-        assert judging.undo(acting_user=reader) == NOTHING
-
-    def test_undo_takes_back_own_steps_only(
-        self, documents: dict[str, Document], reader: User, member: User
-    ) -> None:
-        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
-        judging.judge(FERRY, [], documents["ferry"], 1, acting_user=member)
-        judging.undo(acting_user=reader)
-        assert grades() == [(FERRY, "member", 1)]
-        assert judging.undo(acting_user=reader) == NOTHING
-
-    def test_undo_restores_the_required_first_document(
-        self, documents: dict[str, Document], reader: User, member: User
-    ) -> None:
-        for name in ("ferry", "tides", None):
-            first = documents[name] if name else None
-            judging.set_must_be_first(FERRY, [], first, acting_user=reader)
-        for name in ("tides", "ferry"):
-            judging.undo(acting_user=reader)
-            assert GoldenQuery.objects.get().must_be_first == documents[name]
-        judging.set_must_be_first(FERRY, [], documents["bread"], acting_user=member)
-        assert "was kept" in judging.undo(acting_user=reader)
-        assert GoldenQuery.objects.get().must_be_first == documents["bread"]
-
-    def test_judging_the_same_again_is_no_step(
-        self, documents: dict[str, Document], reader: User
-    ) -> None:
-        for _ in range(2):
-            judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
-        judging.undo(acting_user=reader)
-        assert not Judgement.objects.exists()
-
-
 class TestFiles:
     @pytest.mark.parametrize("name", FORMATS)
     def test_exported_judgements_can_be_imported_again(

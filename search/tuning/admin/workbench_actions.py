@@ -1,6 +1,6 @@
 """Requests of the workbench: permissions and the draft sent with each; and its actions.
 
-The actions: rebuild pools, save, verify live, judge.
+The actions: rebuild pools, save, judge.
 """
 
 from __future__ import annotations
@@ -17,26 +17,23 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
+from common.accounts.models import User
 from common.admin.mixins import actor, whole_number
 from ingestion.models import Document
 from search.domain import Profile
 from search.engine import configuration
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.presentation.labels import measure_label
 from search.tuning import candidate_pool_building, drafts, judging
 from search.tuning.admin.forms import WorkbenchForm
-from search.tuning.evaluation import golden_runs
-from search.tuning.models import EvaluationRun
-from search.tuning.workbench_comparison import verified
+from search.tuning.models import GoldenQuery
 
-VIEW, CHANGE, JUDGE, RUN = (
+VIEW, CHANGE, JUDGE = (
     "search.view_searchprofile",
     "search.change_searchprofile",
     "tuning.add_judgement",
-    "tuning.add_evaluationrun",
 )
 MAX_BODY = 64 * 1024
 JsonAnswer = dict[str, Any]
@@ -165,60 +162,50 @@ def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     }
 
 
-@asking(RUN)
-def verify_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """Start a test of the saved draft: real searches of the golden set."""
-    row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
-    run = golden_runs.start(row, acting_user=actor(request))
-    return {"run": run.pk, "state": run.state, "progress": run.progress}
-
-
-@require_GET
-def run_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """The progress of a test; once done, its measures compared with the what-if's."""
-    check(request)
-    runs = EvaluationRun.objects.select_related("profile").defer("by_query")
-    run = get_object_or_404(runs, pk=pk)
-    comparison, agrees = verified(run) if run.state == EvaluationRun.State.DONE else ("", None)
-    return JsonResponse(
-        {
-            "run": run.pk,
-            "state": run.state,
-            "label": run.get_state_display(),
-            "progress": run.progress,
-            "error": run.error,
-            "profile": str(run.profile),
-            "measures": {measure_label(name): value for name, value in run.measures.items()},
-            "queries": run.queries,
-            "latency": run.latency_ms,
-            "compared": comparison,
-            "agrees": agrees,
-        }
-    )
-
-
 @asking(JUDGE)
+@transaction.atomic
 def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """Judge a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
-    user = actor(request)
-    action = posted.get("action")
-    if action == "undo":
-        return {"said": judging.undo(acting_user=user)}
+    """Judge a document for the query: a grade, `clear`, `first` or `not-first`.
+
+    The answer's `undo` is the request that takes it back.
+    """
+    user, action = actor(request), str(posted.get("action"))
     document = document_of(request, posted)
     text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
+    query = judging.find_query(text, collections, viewer=user)
+    undo = {"text": text, "collections": collections, "document": str(document.public_id)}
+    undo |= _inverse(query, document, action, user)
     if action == "clear":
-        query = judging.find_query(text, collections, viewer=user)
         cleared = query is not None and judging.clear(query, document, acting_user=user)
         removed, nothing = gettext("Your grade was removed."), gettext("You have not graded this.")
-        return {"said": removed if cleared else nothing}
-    if action in ("first", "not-first"):
+        said = removed if cleared else nothing
+    elif action in ("first", "not-first"):
         must_be_first = document if action == "first" else None
         judging.set_must_be_first(text, collections, must_be_first, acting_user=user)
         message = gettext("%(title)s must be first for “%(text)s”.")
         if must_be_first is None:
             message = gettext("“%(text)s” no longer has a must-be-first document.")
-        return {"said": message % {"title": document.title, "text": text}}
-    grade = whole_number(action)
-    judging.judge(text, collections, document, grade, acting_user=user)
-    words = {"grades": judging.GRADES[grade], "title": document.title}
-    return {"said": gettext("%(grades)s: %(title)s") % words, "grade": grade}
+        said = message % {"title": document.title, "text": text}
+    else:
+        grade, note = whole_number(action), str(posted["note"]) if "note" in posted else None
+        judging.judge(text, collections, document, grade, acting_user=user, note=note)
+        words = {"grades": judging.GRADES[grade], "title": document.title}
+        said = gettext("%(grades)s: %(title)s") % words
+    if query is not None and posted.get("undoes"):
+        judging.drop_bare(query, acting_user=user)
+    return {"said": said, "undo": undo}
+
+
+def _inverse(
+    query: GoldenQuery | None, document: Document, action: str, user: User
+) -> dict[str, str]:
+    """The part of a request that takes `action` back."""
+    if action in ("first", "not-first"):
+        first = query and query.must_be_first
+        return (
+            {"action": "first", "document": str(first.public_id)}
+            if first
+            else {"action": "not-first"}
+        )
+    own = query and judging.own_judgement(query, document, user)
+    return {"action": str(own.grade), "note": own.note} if own else {"action": "clear"}

@@ -1,4 +1,4 @@
-"""The workbench: adjust, preview, measure and judge; then save, verify live and publish.
+"""The workbench: adjust, preview, measure and judge; then save and publish.
 
 One page, updated with HTML fragments in JSON. The draft's controls are a form that is sent with
 each request, so nothing is stored before saving.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 from django.contrib import admin
 from django.contrib.admin.sites import AdminSite
@@ -19,7 +18,6 @@ from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
@@ -52,8 +50,6 @@ from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview
 
-RECENT = timedelta(hours=1)  # a test is shown after a reload within this time
-
 
 def urls(site: AdminSite) -> list[URLPattern]:
     """URL patterns of these pages."""
@@ -65,8 +61,6 @@ def urls(site: AdminSite) -> list[URLPattern]:
         "queries/": (queries_view, "search_workbench_queries"),
         "pools/": (actions.pools_view, "search_workbench_pools"),
         "save/": (actions.save_view, "search_workbench_save"),
-        "verify/": (actions.verify_view, "search_workbench_verify"),
-        "run/<int:pk>/": (actions.run_view, "search_workbench_run"),
         "judge/": (actions.judge_view, "search_workbench_judge"),
     }
     return mixins.urls(site, "search/workbench/", views)
@@ -95,7 +89,6 @@ def page(request: HttpRequest) -> HttpResponse:
         "tabs": TABS,
         "text": request.GET.get("q", ""),
         "collections": request.GET.getlist("collection"),
-        "live_run": _live_run(profile) if profile else None,
         "attempt": profile.publications.first() if profile and profile.is_draft else None,
         "has_change_permission": request.user.has_perm(CHANGE),
         "may_judge": request.user.has_perm(JUDGE),
@@ -111,13 +104,6 @@ def _chosen(request: HttpRequest) -> SearchProfile | None:
     drafts = SearchProfile.objects.filter(state=SearchProfile.State.DRAFT)
     active = SearchProfile.active()
     return drafts.order_by("-created").first() or active
-
-
-def _live_run(profile: SearchProfile) -> int | None:
-    """The profile's newest run over the golden set, if it was started within RECENT."""
-    recent = profile.evaluation_runs.filter(created__gt=timezone.now() - RECENT)
-    newest = recent.order_by("-pk")
-    return newest.values_list("pk", flat=True).first()
 
 
 # --- requests of a slider -----------------------------------------------------------------

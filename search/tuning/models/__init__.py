@@ -10,7 +10,6 @@ from search.tuning.models.golden import (
     CandidatePool,
     GoldenQuery,
     Judgement,
-    JudgementAction,
     PoolBuild,
 )
 from search.tuning.models.publishing import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator
@@ -135,41 +134,6 @@ class Judgement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query}: {self.title} = {self.grade}"
-
-
-class JudgementAction(models.Model):
-    """A person's change to the judgements of a golden query, for undo and as a history.
-
-    `before` and `after` are the judgement's `grade` and `note`, or the must-be-first `document`
-    (public id); null if there was none. `reference` is the judged document's public id.
-    """
-
-    class Kind(models.TextChoices):
-        GRADE = "grade", _("Judged")
-        FIRST = "first", _("Must be first")
-
-    query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="actions")
-    kind = models.CharField(max_length=5, choices=Kind.choices)
-    reference = models.UUIDField(null=True)
-    before = models.JSONField(null=True)
-    after = models.JSONField(null=True)
-    # If set, undo also deletes the query, unless anything else refers to it.
-    made_query = models.BooleanField(default=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    at = models.DateTimeField(default=timezone.now)
-    undone_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ("-pk",)
-        default_permissions = ()
-        indexes = (
-            models.Index(
-                fields=("user", "-id"), name="judgement_action_last", condition=Q(undone_at=None)
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.query}: {self.get_kind_display().lower()} {self.before} → {self.after}"
 
 
 class CandidatePool(models.Model):

@@ -10,7 +10,6 @@
   const measures = document.getElementById("wb-measures");
   const chartsBox = document.getElementById("wb-charts");
   const status = document.getElementById("wb-status");
-  const run = document.getElementById("wb-run");
   const token = root.querySelector("[name=csrfmiddlewaretoken]").value;
   const PREVIEW_MS = 30; // after a move: one frame or two, so that a drag asks once each
   const MEASURE_MS = 250;
@@ -339,12 +338,25 @@
   });
 
   // --- judging ----------------------------------------------------------------------------------
+  const undos = []; // the requests that take this person's steps on this page back
   async function judge(hit, action) {
     const mustBe = action === "f" ? (hit.dataset.first ? "not-first" : "first") : action;
     const answer = await ask("judge", {
-      action: mustBe, text: text.value.trim(), collections: collections(), document: hit?.dataset.document,
+      action: mustBe, text: text.value.trim(), collections: collections(), document: hit.dataset.document,
     });
     if (!answer) return;
+    undos.push(answer.undo);
+    await judged(answer);
+  }
+
+  async function unjudge() {
+    const last = undos.pop();
+    if (!last) return confirmed("There is nothing to undo.");
+    const answer = await ask("judge", { ...last, undoes: true });
+    if (answer) await judged(answer);
+  }
+
+  async function judged(answer) {
     await preview();
     confirmed(answer.said);
     list(chosenTab());
@@ -369,7 +381,7 @@
     if (may && /^[0-3]$/.test(event.key)) judge(hit, event.key);
     else if (may && event.key === "x") judge(hit, "clear");
     else if (may && event.key === "f") judge(hit, "f");
-    else if (may && event.key === "z") judge(hit, "undo");
+    else if (may && event.key === "z") unjudge();
     else if (event.key === "Enter" && event.target === hit) hit.querySelector(".wb-why").toggleAttribute("open");
     else if (/^Arrow/.test(event.key) && event.target === hit) step(hit, event.key)?.focus();
     else return;
@@ -405,7 +417,7 @@
     text.select();
   });
 
-  // --- saving, verifying --------------------------------------------------------------------------
+  // --- saving -------------------------------------------------------------------------------------
   async function save() {
     const answer = await ask("save", state());
     if (!answer) return false;
@@ -421,29 +433,6 @@
     changed();
     tell(answer.changes ? `${answer.name} is saved.` : "Nothing was changed, so nothing was saved.");
     return true;
-  }
-
-  async function verify() {
-    if (dirty()) { tell("Save the draft first: real searches measure what is saved.", true); return; }
-    const answer = await ask("verify", { profile: root.dataset.profile });
-    if (answer) follow(answer.run);
-  }
-
-  async function follow(pk) {
-    const response = await fetch(root.dataset.run.replace("/0/", `/${pk}/`));
-    if (!response.ok) return;
-    const now = await response.json();
-    run.hidden = false;
-    if (now.state === "done") {
-      const figures = Object.entries(now.measures).map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(", ");
-      run.textContent = `Real searches of ${now.profile} for ${now.queries} golden queries: ${figures}. ${now.compared}`;
-      run.classList.toggle("wb-agrees", now.agrees === true);
-    } else if (now.state === "queued" || now.state === "running") {
-      run.textContent = `Real searches of ${now.profile}: ${now.label.toLowerCase()}, ${Math.round(now.progress * 100)}%.`;
-      setTimeout(() => follow(pk), POLL_MS);
-    } else {
-      run.textContent = `Real searches of ${now.profile}: ${now.label.toLowerCase()}. ${now.error}`;
-    }
   }
 
   // Publishing begins with what is on the page: changes are saved as a draft first.
@@ -474,7 +463,6 @@
       const hit = target.closest(".wb-hit");
       judge(hit, target.getAttribute("aria-pressed") === "true" ? "clear" : target.dataset.action);
     } else if (target.dataset.do === "save") save();
-    else if (target.dataset.do === "verify") verify();
     else if (target.dataset.do === "reset") reset();
     else if (target.dataset.do === "undo") undo();
     else if (target.dataset.do === "pools") ask("pools", state()).then((answer) => answer && measure());
@@ -490,5 +478,4 @@
     else { markQuery(); preview(); }
   });
   measure();
-  if (root.dataset.live) follow(root.dataset.live);
 })();
