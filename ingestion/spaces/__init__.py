@@ -19,7 +19,6 @@ from ingestion.spaces.configuring import (
     hold_switch,
     load_ahead,
     query_embedder,
-    resolve,
     settings_embedder,
 )
 from ingestion.spaces.index import create_index

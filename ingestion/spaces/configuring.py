@@ -185,27 +185,6 @@ def query_embedder(space: EmbeddingSpace | None = None) -> CachedQueryEmbedder:
     return _of(space).questions
 
 
-def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
-    """The space with its `config`, which rows older than that field take from the settings.
-
-    Raises EmbeddingRejected if the settings name another model than the one that filled it.
-    """
-    if not space.config:
-        config = config_of_settings()
-        card = settings_embedder(space.dimensions).card
-        if card.fingerprint != space.fingerprint:
-            raise EmbeddingRejected(
-                f"The documents are embedded with {space.name}, but the settings name "
-                f"{card.name}. Vectors of two models cannot be compared: set EMBEDDER and its "
-                "model back. To change the model, see “Embedding spaces” in "
-                "docs/operations.md."
-            )
-        # No signal: the configuration of searches has not changed.
-        EmbeddingSpace.objects.filter(pk=space.pk, config={}).update(config=config)
-        space.config = config
-    return space
-
-
 def load_ahead(space: EmbeddingSpace) -> None:
     """Load the space's model once, in a separate thread, so that no query waits for it later."""
 
@@ -222,11 +201,6 @@ def load_ahead(space: EmbeddingSpace) -> None:
         except EmbeddingError as error:
             logger.warning("The model of %s is not available: %s", space, error)
 
-    try:
-        resolve(space)  # here, so that the thread needs no database
-    except EmbeddingError as error:
-        logger.warning("The model of %s is not available: %s", space, error)
-        return
     threading.Thread(target=load, name="load-ahead", daemon=True).start()
 
 
@@ -260,7 +234,6 @@ def _of(space: EmbeddingSpace | None) -> _Loaded:
     space = space or active_space()
     if space is None:
         return build(embedder_config(config_of_settings()))
-    resolve(space)
     loaded = build(embedder_config(space.config, dimensions=space.dimensions))
     card = loaded.embedder.card
     if card.fingerprint != space.fingerprint:

@@ -95,7 +95,7 @@ class Report:
         space = self.space
         lines = [
             f"{space.pk}  {space}: {self.state_words}",
-            f"   model        {space.config.get('kind', 'of the settings')}, {space.fingerprint}",
+            f"   model        {space.config['kind']}, {space.fingerprint}",
             f"   index        {self.index}",
         ]
         if self.missing is not None:

@@ -55,8 +55,7 @@ def embed_query(text: str, space: EmbeddingSpace, timeout: float | None = None) 
     values: Sequence[float] | None = None
     unread = 0
     try:
-        # Resolved here because the pool's threads must not use the database.
-        values, unread = _calls.call(partial(_embed, text, spaces.resolve(space)), limit)
+        values, unread = _calls.call(partial(_embed, text, space), limit)
     except TimedOut:
         breaker.trip()
         logger.warning("The query's embedding took over %s s", limit)

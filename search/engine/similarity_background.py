@@ -85,7 +85,7 @@ def refresh() -> int:
 def _measure(space: EmbeddingSpace, passages: int) -> bool:
     """Measure and store a space's background; False if it is empty or its model fails."""
     try:
-        embedder = spaces.query_embedder(spaces.resolve(space))
+        embedder = spaces.query_embedder(space)
         vectors = [embedder.embed_query(probe) for probe in PROBES]
         scale = scale_of(np.stack(vectors), embedder.embed_documents(PROBES))
     except EmbeddingError as error:

@@ -123,20 +123,6 @@ def test_settings_that_name_another_model_change_nothing(
     assert "backfill" in words
 
 
-def test_space_without_config_takes_it_from_the_settings_once(
-    first: EmbeddingSpace, settings: Any
-) -> None:
-    EmbeddingSpace.objects.update(config={})
-    first.refresh_from_db()
-    settings.EMBEDDER = "openai"
-    settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "k"}}
-    with pytest.raises(EmbeddingRejected, match="set EMBEDDER and its model back"):
-        spaces.embedder(first)
-    settings.EMBEDDER = "local"
-    assert spaces.embedder(first).card.fingerprint == first.fingerprint
-    assert EmbeddingSpace.objects.get().config == {"kind": "local"}
-
-
 def test_a_model_that_is_not_the_one_that_filled_the_space_is_refused(
     first: EmbeddingSpace,
 ) -> None:

@@ -27,7 +27,6 @@ def test_after_three_searches_a_model_that_hangs_is_not_waited_for(
 
     breaker = CircuitBreaker(10, failures=3, clock=lambda: seconds[0])
     monkeypatch.setitem(embed._breakers, SPACE.pk, breaker)
-    monkeypatch.setattr(embed.spaces, "resolve", lambda space: space)
     monkeypatch.setattr(embed._calls, "call", call)
     for _ in range(5):
         assert embed.embed_query("pump", SPACE).degraded == (Signal.VECTOR,)
