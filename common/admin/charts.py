@@ -6,57 +6,28 @@ For people who cannot see a chart, a table beside it holds the same figures.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from django.utils.translation import gettext
 
-# unfold's script reads the theme's colours.
-ACCENT, PLAIN = "var(--color-primary-600)", "var(--color-base-400)"
+ACCENT = "var(--color-primary-600)"  # unfold's script reads the theme's colours
 TEXT = "#7c7c7c"  # readable on the light and on the dark theme
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """A named curve: a value for each label of its chart, None for none, or `points`."""
-
-    label: str
-    values: Sequence[Any]
-    colour: str = ACCENT
-    is_dashed: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        padded = (None, *self.values, None)
-        beside = zip(padded, padded[2:], strict=False)
-        return {
-            "label": self.label,
-            "data": list(self.values),
-            "borderColor": self.colour,
-            "backgroundColor": self.colour,
-            "borderDash": [4, 4] if self.is_dashed else [],
-            "borderWidth": 2,
-            # A value between gaps is on no line.
-            "pointRadius": [3 if sides == (None, None) else 0 for sides in beside],
-            "pointHitRadius": 8,
-            "fill": False,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart with its figures as a table. Without `labels` the x axis is one of numbers."""
+    """A chart of a value for each day, None for none, with its figures as a table."""
 
     title: str
-    series: tuple[Series, ...]
+    values: Sequence[float | None]
     summary: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    labels: tuple[str, ...] = ()
-    x_title: str = ""
-    y_axis: Mapping[str, Any] = field(default_factory=dict)
-    is_bars: bool = False
+    rows: tuple[tuple[str, str], ...]
+    y_axis: Mapping[str, Any]
+    is_bars: bool
 
     @property
     def template(self) -> str:
@@ -64,34 +35,35 @@ class Chart:
 
     @property
     def data(self) -> str:
-        return json.dumps(
-            {"labels": self.labels, "datasets": [each.as_json() for each in self.series]}
-        )
+        padded = (None, *self.values, None)
+        beside = zip(padded, padded[2:], strict=False)
+        curve = {
+            "label": self.title,
+            "data": list(self.values),
+            "borderColor": ACCENT,
+            "backgroundColor": ACCENT,
+            "borderWidth": 2,
+            # A value between gaps is on no line.
+            "pointRadius": [3 if sides == (None, None) else 0 for sides in beside],
+            "pointHitRadius": 8,
+            "fill": False,
+        }
+        days = [day for day, _ in reversed(self.rows)]
+        return json.dumps({"labels": days, "datasets": [curve]})
 
     @property
     def options(self) -> str:
-        x_axis = {
-            "type": "category" if self.labels else "linear",
-            "grid": {"display": False},
-            "ticks": {"maxTicksLimit": 6, "maxRotation": 0, "color": TEXT},
-            "title": {"display": bool(self.x_title), "text": self.x_title, "color": TEXT},
-        }
+        ticks = {"maxTicksLimit": 6, "maxRotation": 0, "color": TEXT}
+        x_axis = {"type": "category", "grid": {"display": False}, "ticks": ticks}
         y_axis = {"grid": {}, "ticks": {"maxTicksLimit": 5, "color": TEXT}, **self.y_axis}
-        labels = {"boxWidth": 14, "boxHeight": 1, "color": TEXT}
-        legend = {"display": len(self.series) > 1, "position": "bottom", "labels": labels}
         return json.dumps(
             {
                 "animation": False,
                 "maintainAspectRatio": False,
-                "plugins": {"legend": legend},
+                "plugins": {"legend": {"display": False}},
                 "scales": {"x": x_axis, "y": y_axis},
             }
         )
-
-
-def points(places: Iterable[tuple[float, float]]) -> list[dict[str, float]]:
-    """Coordinates as values of a series."""
-    return [{"x": x, "y": y} for x, y in places]
 
 
 def bars(title: str, days: Sequence[tuple[date, int]]) -> Chart:
@@ -125,13 +97,12 @@ def _by_day(
     values = [value for _, value in days]
     return Chart(
         title,
-        (Series(title, values),),
+        values,
         _summary(title, rows, values),
         (gettext("Day"), title),
         tuple(reversed(rows)),
-        labels=tuple(label for label, _ in rows),
-        y_axis=y_axis,
-        is_bars=is_bars,
+        y_axis,
+        is_bars,
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from ingestion.models.visibility import Viewer
-from search.domain import Profile, QueryClass, Signal, Weights
-from search.tuning.candidate_pools import Coverage, Pooled, pooled
+from search.domain import Profile, QueryClass
+from search.tuning.candidate_pools import Coverage, pooled
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden_set import Golden, golden_set
 from search.tuning.evaluation.library_stamp import corpus_stamp
@@ -17,9 +15,6 @@ from search.tuning.evaluation.measures import LEADING, Interval
 from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.gate import MOVED
 from search.tuning.models import GoldenQuery
-
-CURVE_POINTS = 21
-MANY = 100  # golden queries, from which on half the points are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,44 +144,6 @@ def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int
     pks = [change.golden.pk for change in changes]
     rows = GoldenQuery.objects.visible_to(viewer).filter(pk__in=pks)
     return set(rows.values_list("pk", flat=True))
-
-
-def vector_curve(
-    profile: Profile, query_class: QueryClass, pool: Pooled
-) -> list[tuple[float, float]]:
-    """The leading measure over the class's queries at each vector weight, from 0 to 1.
-
-    Over all queries if the classes have the same weights. The other signals keep their proportions.
-    Empty if none of these queries is pooled.
-    """
-    changed = profile.classes_with(query_class)
-    places = [
-        place
-        for place, each in enumerate(pool.whatif.classes(profile))
-        if each.query_class in changed and pool.goldens[place].is_measured
-    ]
-    if not places:
-        return []
-    points = []
-    steps = CURVE_POINTS if len(places) <= MANY else CURVE_POINTS // 2 + 1
-    for share in np.linspace(0, 1, steps).tolist():
-        weights = with_vector(profile.weights[query_class], share)
-        under = replace(profile, weights={**profile.weights, **dict.fromkeys(changed, weights)})
-        points.append((share, pool.whatif.under(under, only=places).means()[LEADING]))
-    return points
-
-
-def with_vector(weights: Weights, share: float) -> Weights:
-    """The weights with this share for the vector; the others keep their proportions."""
-    rest = 1 - weights.vector
-    if rest <= 0:
-        return Weights(vector=share, keyword=1 - share, title=0)
-    others = {
-        signal.value: weights.of(signal) / rest * (1 - share)
-        for signal in Signal
-        if signal is not Signal.VECTOR
-    }
-    return Weights(vector=share, **others)
 
 
 def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResult) -> list[Change]:

@@ -122,7 +122,7 @@ class TestPage:
     def test_workbench_needs_the_right_to_view_profiles(self) -> None:
         client = signed_in(staff("typist", "view_document"))
         assert page(client).status_code == 403
-        for name in ("preview", "measures", "curve", "pools", "save", "judge"):
+        for name in ("preview", "measures", "pools", "save", "judge"):
             assert ask(client, name, {}).status_code == 403
         assert client.get(reverse("admin:search_workbench_queries")).status_code == 403
         assert Client().get(reverse("admin:search_workbench")).status_code == 302
@@ -254,8 +254,6 @@ class TestMeasures:
         html = ask(client, "measures", body(client, active, **MEANING)).json()["html"]
         assert "nDCG@10" in html
         assert "Winners" in html
-        charts = ask(client, "curve", {**body(client, active), "class": "general"}).json()["html"]
-        assert "by the weight of meaning" in charts
 
     def test_measures_hide_questions_about_unreadable_documents(
         self, client: Client, active: SearchProfile, library: SimpleNamespace

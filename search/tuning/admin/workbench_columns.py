@@ -13,16 +13,12 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from common.admin.charts import ACCENT, PLAIN, Chart, Series, points
-from search.domain import Profile, Query, QueryClass, Signal
+from search.domain import Profile, Query, Signal
 from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
 from search.presentation.why_here import Segment, bar_parts, figure, figures, full_scale, segments
 from search.signals import registry
-from search.tuning import candidate_pools as pools
-from search.tuning.evaluation.measures import LEADING
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench_comparison import vector_curve
 from search.tuning.workbench_preview import Preview, PreviewedRanking, PreviewedResult
 
 # A signal that changed a score by less is not a reason for a move.
@@ -224,41 +220,3 @@ def _why_moved(place: PreviewedResult, full: float, other: str) -> str:
     label = str(registry.label(signal)).lower()
     words = {"move": text, "signal": label, "gain": gain}
     return gettext("%(move)s: %(signal)s contributes %(gain)s.") % words
-
-
-def weight_curve(active: Profile, draft: Profile, query_class: QueryClass) -> Chart | None:
-    """The chart with both profiles marked; None without golden queries of the class."""
-    curve = vector_curve(draft, query_class, pools.pooled(draft))
-    if not curve:
-        return None
-    values = [value for _, value in curve]
-    best, most = max(curve, key=lambda point: point[1])
-    # Never so narrow that noise looks steep.
-    pad = max((max(values) - min(values)) * 0.1, 0.01)
-    low, high = max(0.0, min(values) - pad), min(1.0, max(values) + pad)
-    marks = []
-    for name, colour, profile in (
-        (gettext("Active"), PLAIN, active), (gettext("Draft"), ACCENT, draft),
-    ):  # fmt: skip
-        share = profile.weights[query_class].of(Signal.VECTOR)
-        places = points([(share, low), (share, high)])
-        marks.append(Series(f"{name} {share:.0%}", places, colour, is_dashed=True))
-    return Chart(
-        gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
-        (Series(gettext("Draft, other weights in proportion"), points(curve)), *marks),
-        gettext(
-            "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
-            "highest at %(best)s: %(most).3f."
-        )
-        % {
-            "measure": LEADING,
-            "without": values[0],
-            "alone": values[-1],
-            "best": f"{best:.0%}",
-            "most": most,
-        },
-        (gettext("Weight of meaning"), LEADING),
-        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
-        x_title=gettext("Weight of meaning"),
-        y_axis={"min": low, "max": high},
-    )

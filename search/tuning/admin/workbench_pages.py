@@ -26,7 +26,6 @@ from common.admin import mixins
 from ingestion.models.visibility import Viewer
 from search.analytics.gap_queue import summaries
 from search.analytics.models import SearchEvent
-from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
 from search.presentation.labels import CLASS_LABELS
@@ -44,7 +43,7 @@ from search.tuning.admin.workbench_actions import (
     collections_of,
     draft_of,
 )
-from search.tuning.admin.workbench_columns import columns, grades_of, weight_curve
+from search.tuning.admin.workbench_columns import columns, grades_of
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench_comparison import compare, visible_goldens, weakest
@@ -57,7 +56,6 @@ def urls(site: AdminSite) -> list[URLPattern]:
         "": (page, "search_workbench"),
         "preview/": (preview_view, "search_workbench_preview"),
         "measures/": (measures_view, "search_workbench_measures"),
-        "curve/": (curve_view, "search_workbench_curve"),
         "queries/": (queries_view, "search_workbench_queries"),
         "pools/": (actions.pools_view, "search_workbench_pools"),
         "save/": (actions.save_view, "search_workbench_save"),
@@ -182,19 +180,6 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         "complete": comparison.is_complete,
         "building": min(building, default=None),
     }
-
-
-@asking()
-def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
-    """The chart of the leading measure by the weight of meaning, for one class."""
-    draft, _ = draft_of(posted)
-    name = str(posted.get("class"))
-    query_class = QueryClass(name) if name in set(QueryClass) else QueryClass.GENERAL
-    context = {
-        "curve": weight_curve(configuration.current().profile(), draft, query_class),
-        "query_class": CLASS_LABELS[query_class],
-    }
-    return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
 
 
 @require_GET

@@ -8,7 +8,6 @@
   const text = document.getElementById("wb-text");
   const rankings = document.getElementById("wb-rankings");
   const measures = document.getElementById("wb-measures");
-  const chartsBox = document.getElementById("wb-charts");
   const status = document.getElementById("wb-status");
   const token = root.querySelector("[name=csrfmiddlewaretoken]").value;
   const PREVIEW_MS = 30; // after a move: one frame or two, so that a drag asks once each
@@ -117,7 +116,7 @@
     markClass(answer.class);
   }
 
-  // --- the measures and the charts -----------------------------------------------------------
+  // --- the measures ------------------------------------------------------------------------
   const slow = document.getElementById("wb-slow");
   let measuring = 0;
 
@@ -137,27 +136,6 @@
     markQuery();
     markMoved();
     if (answer.building !== null) later("measure", measure, POLL_MS);
-    later("charts", charts, 400);
-  }
-
-  async function charts() {
-    const answer = await ask("curve", { ...state(), class: chosenClass() });
-    if (!answer) return;
-    const open = new Set(all("details[open]", chartsBox).map((each) => each.closest("figure")?.querySelector("figcaption").textContent));
-    all("canvas", chartsBox).forEach((canvas) => Chart.getChart(canvas)?.destroy());
-    chartsBox.innerHTML = answer.html;
-    all("canvas", chartsBox).forEach(draw);
-    all("figure", chartsBox).forEach((figure) => {
-      if (open.has(figure.querySelector("figcaption").textContent)) figure.querySelector("details").open = true;
-    });
-  }
-
-  // unfold's script draws the charts that a page begins with, and with them the theme's colours.
-  function draw(canvas) {
-    const theme = getComputedStyle(document.documentElement);
-    const coloured = (key, value) => (String(value).startsWith("var(") ? theme.getPropertyValue(value.slice(4, -1)).trim() : value);
-    const data = JSON.parse(canvas.dataset.value, coloured);
-    new Chart(canvas, { type: canvas.dataset.type, data, options: JSON.parse(canvas.dataset.options) });
   }
 
   // Beside each golden query, what the draft changes about it.
@@ -265,7 +243,6 @@
     });
     if (pill.dataset.class) {
       all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
-      later("charts", charts, 50);
     } else {
       list(pill.dataset.tab);
     }
