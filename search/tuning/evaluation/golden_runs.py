@@ -34,7 +34,6 @@ from search.tuning.evaluation.golden_set import (
     compare,
     fingerprint,
     golden_queries,
-    set_hash,
 )
 from search.tuning.evaluation.library_stamp import conditions
 from search.tuning.evaluation.profile_runs import code_version
@@ -165,7 +164,6 @@ def _figures(measured: MeasuredPair) -> dict[str, Any]:
         "error": "",
         "by_query": {golden.key: _query_row(golden, measured) for golden in measured.goldens},
         "latency_ms": _latency(measured),
-        "corpus_hash": set_hash(measured.goldens),
         "fingerprint": fingerprint(side.profile),
     }
 

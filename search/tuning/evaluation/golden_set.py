@@ -224,14 +224,6 @@ def fingerprint(profile: Profile) -> str:
     return hashlib.sha256(json.dumps(ranked_by, sort_keys=True).encode()).hexdigest()
 
 
-def set_hash(goldens: Sequence[Golden]) -> str:
-    """SHA-256 of the queries and their judgements; runs with equal hashes are comparable."""
-    parts: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
-        (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
 def _public_ids(response: SearchResponse, without: int | None) -> tuple[str, ...]:
     hits = (hit for hit in response.ranking.hits if hit.chunk_id != without)
     ordered = list(dict.fromkeys(hit.document_id for hit in hits))

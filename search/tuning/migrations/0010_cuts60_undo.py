@@ -1,7 +1,7 @@
 from django.db import migrations
 
-# The table stays for one release: web servers of the version before write to it during an upgrade.
-# Its rows go with their query and person, which Django no longer sees to.
+# Table and column stay for one release: web servers of the version before use them during an
+# upgrade. The table's rows go with their query and person, which Django no longer sees to.
 CASCADE = """
 DO $$ DECLARE key record; BEGIN
     FOR key IN SELECT conname AS name, pg_get_constraintdef(oid) AS words FROM pg_constraint
@@ -14,6 +14,7 @@ DO $$ DECLARE key record; BEGIN
     END LOOP;
 END $$;
 """
+DEFAULT = "ALTER TABLE tuning_evaluationrun ALTER corpus_hash SET DEFAULT ''"
 
 
 class Migration(migrations.Migration):
@@ -21,7 +22,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(CASCADE, migrations.RunSQL.noop),
+        migrations.RunSQL(DEFAULT, migrations.RunSQL.noop),
         migrations.SeparateDatabaseAndState(
-            state_operations=[migrations.DeleteModel("JudgementAction")]
+            state_operations=[
+                migrations.DeleteModel("JudgementAction"),
+                migrations.RemoveField("evaluationrun", "corpus_hash"),
+            ]
         ),
     ]

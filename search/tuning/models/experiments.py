@@ -27,7 +27,6 @@ class EvaluationRun(Job):
     state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
     progress = models.FloatField(default=1.0, help_text=_("Share of the queries done, 0 to 1."))
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
-    corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
     # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
     # `confidence` (null if unknown), `first`, the public id of the first document, and `must`, that
