@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
@@ -122,6 +123,19 @@ class TestJudging:
         with django_assert_num_queries(1):
             (row,) = golden.listed(administrator)
         assert (row.judged, row.judges, row.spread) == (2, 2, 2)  # type: ignore[attr-defined]
+
+
+def test_steps_that_the_release_before_recorded_go_with_their_query(reader: User) -> None:
+    query = GoldenQuery.objects.create(text=FERRY)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO tuning_judgementaction (query_id, kind, made_query, user_id, at)"
+            " VALUES (%s, 'grade', false, %s, now())",
+            (query.pk, reader.pk),
+        )
+        query.delete()
+        cursor.execute("SELECT count(*) FROM tuning_judgementaction")
+        assert cursor.fetchone() == (0,)
 
 
 class TestFiles:
