@@ -323,17 +323,17 @@
     });
     if (!answer) return;
     undos.push(answer.undo);
-    await judged(answer);
+    await showJudgement(answer);
   }
 
-  async function unjudge() {
+  async function undoJudgement() {
     const last = undos.pop();
     if (!last) return confirmed("There is nothing to undo.");
     const answer = await ask("judge", { ...last, undoes: true });
-    if (answer) await judged(answer);
+    if (answer) await showJudgement(answer);
   }
 
-  async function judged(answer) {
+  async function showJudgement(answer) {
     await preview();
     confirmed(answer.said);
     list(chosenTab());
@@ -358,7 +358,7 @@
     if (may && /^[0-3]$/.test(event.key)) judge(hit, event.key);
     else if (may && event.key === "x") judge(hit, "clear");
     else if (may && event.key === "f") judge(hit, "f");
-    else if (may && event.key === "z") unjudge();
+    else if (may && event.key === "z") undoJudgement();
     else if (event.key === "Enter" && event.target === hit) hit.querySelector(".wb-why").toggleAttribute("open");
     else if (/^Arrow/.test(event.key) && event.target === hit) step(hit, event.key)?.focus();
     else return;
