@@ -1,4 +1,4 @@
-"""Plain text -> paragraphs; words hyphenated at the end of a line or page are rejoined.
+"""Plain text -> headings, paragraphs; words hyphenated at the end of a line or page are rejoined.
 
 Whether the hyphen belongs to the word is decided by the text's own words, in this order:
 
@@ -24,6 +24,7 @@ from dataclasses import replace
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.subtitles import spoken
+from ingestion.parsing.formats.text_headings import headings
 from ingestion.parsing.protocol import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
@@ -75,13 +76,22 @@ _FOOTNOTE = re.compile(r"(?:\d{1,3}|[*†‡])[\s.)]?\s*\S")
 
 
 class TextParser:
-    """Paragraphs separated by blank lines; long ones are split at line ends."""
+    """Headings, and paragraphs separated by blank lines; long ones are split at line ends."""
 
     name = "text"
 
     def extract(self, source: Source) -> Extraction:
         text = spoken(decode(source.path.read_bytes()))
-        return Extraction(paragraph_blocks(joined_lines(text)))
+        return Extraction(_blocks(joined_lines(text)))
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    start = 0
+    for heading in headings(text):
+        yield from paragraph_blocks(text[start : heading.start])
+        yield Block(BlockKind.HEADING, heading.text, heading.level)
+        start = heading.end
+    yield from paragraph_blocks(text[start:])
 
 
 def paragraph_blocks(text: str) -> Iterator[Block]:
