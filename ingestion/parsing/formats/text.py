@@ -44,7 +44,7 @@ _IN_A_LINE = re.compile(
 )
 _AT_A_LINE_END = re.compile(
     rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=.\n[a-zß-ÿ]{{3}}))"
-    rf"[-\u2010]\n[ \t]*{_NOT_A_JOINT}"
+    rf"[-\u2010]\n(?P<indent>[ \t]*){_NOT_A_JOINT}"
     r"(?P<tail>[a-zß-ÿ]+)(?P<mark>[^\w\s]*)(?P<gap>[ \t]*)(?P<end>\n?)"
 )
 # A vowel may be the first syllable of a word: e-qually.
@@ -152,9 +152,10 @@ class _Vocabulary:
     def _joined(self, text: str, match: re.Match[str]) -> str:
         follows_one = text[match.start() - 1 : match.start()] in ("-", "\u2010")
         whole = self.whole(match["head"], match["tail"], follows_one=follows_one)
-        # The rest of the second line, if any, stays a line.
-        groups = match.groupdict()
-        end = "\n" if groups.get("gap") or groups.get("end") else ""
+        # The rest of the second line, if any, stays a line, indented as it was.
+        groups = match.groupdict("")
+        indent = groups.get("indent", "") if groups.get("gap") else ""
+        end = f"\n{indent}" if groups.get("gap") or groups.get("end") else ""
         return f"{whole}{groups.get('mark', '')}{end}"
 
     def whole(self, head: str, tail: str, *, follows_one: bool = False) -> str:

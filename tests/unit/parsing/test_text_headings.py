@@ -28,7 +28,8 @@ Two metres.
 MANUAL_PAGE = """WEIGH(1)              General Commands Manual             WEIGH(1)
 
 NAME
-     weigh - weigh a file
+     weigh - weigh a file with instru\u2010
+     ments that are near
 
 OPTIONS
      -v      Say more.
@@ -110,7 +111,7 @@ def test_text_below_a_heading_is_its_section(parse: Parse) -> None:
     assert parse(MANUAL_PAGE, "weigh.txt").blocks == (
         p("WEIGH(1)              General Commands Manual             WEIGH(1)"),
         h(1, "NAME"),
-        p("weigh - weigh a file"),
+        p("weigh - weigh a file with instruments\n     that are near"),
         h(1, "OPTIONS"),
         p("-v      Say more."),
         h(2, "Output formats"),
