@@ -56,8 +56,9 @@ def headings(text: str) -> Sequence[TextHeading]:
 
 
 def _line(match: re.Match[str]) -> _Line:
-    line = match[1].expandtabs()
-    return _Line(match.start(), match.end(1), line.strip(), len(line) - len(line.lstrip()))
+    margin = match[1][:LONGEST].expandtabs()
+    indent = len(margin) - len(margin.lstrip())
+    return _Line(match.start(), match.end(1), match[1].strip(), indent)
 
 
 def _is_title(text: str) -> bool:
