@@ -139,6 +139,8 @@ def _record_parts(
     identifier: with a whole one, only the parts of its record.
     """
     parts = parts_of(passage)
+    if not (lookup.identifiers or lookup.numbered):
+        return parts, {part.section: 0.0 for part in parts}
     firsts = {part.section: part.start for part in reversed(parts)}
     paths = [passage.named_at(start).heading_path for start in firsts.values()]
     held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))

@@ -44,6 +44,7 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
         unknown=candidates.unknown,
         other_language=other_language(candidates, words, space.languages if space else ("",)),
         milliseconds={**spent, "rank": to_rank, "show": 1000 * (time.perf_counter() - started)},
+        configuration=question.configuration,
     )
 
 

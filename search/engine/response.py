@@ -20,6 +20,7 @@ from search.domain import (
     Weights,
 )
 from search.engine import DEFAULT_PAGE_SIZE
+from search.engine.configuration import Configuration
 from search.engine.ranking import Ranking, is_low
 from search.engine.settle import Settled
 from search.presentation.notices import correction, language_gap, loosened
@@ -40,7 +41,7 @@ class SearchResponse:
     typed if this answers its correction. `other_language`: that of the question, if the searched
     texts are in others. `milliseconds` has `embed`,
     `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked. `abstains`:
-    see `abstaining`.
+    see `abstaining`. `configuration` is that of the search, None for an empty query.
     """
 
     ranking: Ranking
@@ -58,6 +59,7 @@ class SearchResponse:
     other_language: OtherLanguage | None = None
     milliseconds: dict[str, float] = field(default_factory=dict)
     abstains: bool = False
+    configuration: Configuration | None = None
 
     def abstaining(self, below: float | None) -> SearchResponse:
         """The response; without results if its confidence is unknown, or less than `below`."""

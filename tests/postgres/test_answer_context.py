@@ -15,6 +15,7 @@ from ingestion.models import Chunk
 from ingestion.services import Wish
 from search.answers.domain import AnswerParameters, Context
 from search.answers.making.searching import context_of_all
+from search.answers.making.writing import extracted
 from search.domain import Hit
 from search.pipeline import search
 from tests.support.factories import make_document
@@ -66,6 +67,15 @@ class TestLibrary:
         assert best.heading_path == tuple(chunk.heading_path)
         assert best.collection == "Handbook"
         assert found.tokens <= found.budget == 5000
+
+    def test_quotes_take_no_query(
+        self, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        """The search has read the configuration."""
+        response = search("what happened on day 40", viewer=None)
+        found = context_of_all([response.hits], viewer=None, parameters=AnswerParameters())
+        with django_assert_num_queries(0):
+            assert extracted(response, found, AnswerParameters()).quotes
 
     def test_context_takes_one_query_and_two_with_expansion(
         self, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries

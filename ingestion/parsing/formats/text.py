@@ -1,4 +1,4 @@
-"""Plain text -> paragraphs; words hyphenated at the end of a line or page are rejoined.
+"""Plain text -> headings, paragraphs; words hyphenated at the end of a line or page are rejoined.
 
 Whether the hyphen belongs to the word is decided by the text's own words, in this order:
 
@@ -24,6 +24,7 @@ from dataclasses import replace
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.subtitles import spoken
+from ingestion.parsing.formats.text_headings import headings
 from ingestion.parsing.protocol import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
@@ -43,7 +44,7 @@ _IN_A_LINE = re.compile(
 )
 _AT_A_LINE_END = re.compile(
     rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=.\n[a-zß-ÿ]{{3}}))"
-    rf"[-\u2010]\n[ \t]*{_NOT_A_JOINT}"
+    rf"[-\u2010]\n(?P<indent>[ \t]*){_NOT_A_JOINT}"
     r"(?P<tail>[a-zß-ÿ]+)(?P<mark>[^\w\s]*)(?P<gap>[ \t]*)(?P<end>\n?)"
 )
 # A vowel may be the first syllable of a word: e-qually.
@@ -75,13 +76,22 @@ _FOOTNOTE = re.compile(r"(?:\d{1,3}|[*†‡])[\s.)]?\s*\S")
 
 
 class TextParser:
-    """Paragraphs separated by blank lines; long ones are split at line ends."""
+    """Headings, and paragraphs separated by blank lines; long ones are split at line ends."""
 
     name = "text"
 
     def extract(self, source: Source) -> Extraction:
         text = spoken(decode(source.path.read_bytes()))
-        return Extraction(paragraph_blocks(joined_lines(text)))
+        return Extraction(_blocks(joined_lines(text)))
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    start = 0
+    for heading in headings(text):
+        yield from paragraph_blocks(text[start : heading.start])
+        yield Block(BlockKind.HEADING, heading.text, heading.level)
+        start = heading.end
+    yield from paragraph_blocks(text[start:])
 
 
 def paragraph_blocks(text: str) -> Iterator[Block]:
@@ -142,9 +152,10 @@ class _Vocabulary:
     def _joined(self, text: str, match: re.Match[str]) -> str:
         follows_one = text[match.start() - 1 : match.start()] in ("-", "\u2010")
         whole = self.whole(match["head"], match["tail"], follows_one=follows_one)
-        # The rest of the second line, if any, stays a line.
-        groups = match.groupdict()
-        end = "\n" if groups.get("gap") or groups.get("end") else ""
+        # The rest of the second line, if any, stays a line, indented as it was.
+        groups = match.groupdict("")
+        indent = groups.get("indent", "") if groups.get("gap") else ""
+        end = f"\n{indent}" if groups.get("gap") or groups.get("end") else ""
         return f"{whole}{groups.get('mark', '')}{end}"
 
     def whole(self, head: str, tail: str, *, follows_one: bool = False) -> str:

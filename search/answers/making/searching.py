@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.db.models import BooleanField, Count, Q
+from django.db.models.expressions import RawSQL
 
 from common.database import in_thread, together
 from ingestion.document_dates import COLUMNS, date_of
@@ -266,22 +266,21 @@ def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
     return {chunk: Place(rank, best[chunk]) for rank, chunk in enumerate(ordered, start=1)}
 
 
-def _around(selection: Selection) -> Q:
-    """The neighbours of the passages."""
-    return reduce(
-        or_,
-        (
-            Q(
-                version=run.first.version,
-                ordinal__gte=max(0, run.first.ordinal - REACH),
-                ordinal__lte=run.last.ordinal + REACH,
-            )
-            for run in selection.runs
-        ),
+def _around(selection: Selection) -> RawSQL:
+    """The condition for the neighbours of the passages, which Django need not compile."""
+    places = [
+        (run.first.version, ordinal)
+        for run in selection.runs
+        for ordinal in range(run.first.ordinal - REACH, run.last.ordinal + REACH + 1)
+    ]
+    return RawSQL(
+        "(ingestion_chunk.version_id, ordinal) IN (SELECT * FROM unnest(%s::bigint[], %s::int[]))",
+        tuple(map(list, zip(*places, strict=True))),
+        BooleanField(),
     )
 
 
-def _rows(viewer: Viewer, condition: Q, *names: str) -> Iterable[Any]:
+def _rows(viewer: Viewer, condition: Q | RawSQL, *names: str) -> Iterable[Any]:
     rows: Iterable[Any] = (
         Chunk.objects.visible_to(viewer).filter(condition).order_by().values(*names)
     )

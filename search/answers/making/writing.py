@@ -257,8 +257,8 @@ def with_both_sides(quotes: Sequence[Quote], context: Context) -> tuple[Quote, .
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:
-    """The quotes for the question of a search, with the embedder of the active space."""
-    configured = configuration.current()
+    """The quotes for the question of a search, with the embedder of its space."""
+    configured = response.configuration or configuration.current()
     return extract(
         response.query,
         context,
