@@ -13,7 +13,7 @@ from search.answers.checking.names import abbreviates, bare, names, same_name
 from search.answers.checking.numerals import cardinals
 from search.answers.content_words import words
 from search.answers.domain import Context, Statement
-from search.answers.question_forms import NUMBER, topic_of
+from search.answers.question_forms import NUMBER
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import RecordLookup
@@ -60,7 +60,7 @@ def answerability(
     sure = USUAL_CONFIDENCE if retrieval is None else retrieval
     if len(rivals) < len(ranked):
         sure = max(sure, USUAL_CONFIDENCE)
-    own = QuestionWords(question_weights(topic_of(question), ()))
+    own = QuestionWords(question_weights(question, ()))
     headings = " ".join((best.section.title, *best.section.heading_path))
     piece = " ".join(best.passage.text[part.start : part.end] for part in quote.parts)
     logit = (

@@ -39,13 +39,9 @@ _FORMS = (
 NUMBER = re.compile(
     r"\bhow (?:many|much|long|often|large|big|far|old|tall|high)\b|\bwhat port\b"
     r"|\bwh(?:at|ich) (?:is|are|was) the (?:cost|fee|fine|number|price|rate|salary)\b"
-    r"|\b(?:wh(?:at|ich)|welche[rns]?) (?:[\w.]+[ -])?version(?:s|en)?\b"
     r"|\bwhat (?:do|does|did) .+ cost\b|\bwie (?:viele?|lange|oft|groß|weit|alt|hoch|teuer)\b",
     re.IGNORECASE,
 )
-# "PostgreSQL 14 and higher" answers which versions are supported.
-_UNSAID = re.compile(r"\b(?:version(?:s|en)?|supported|supports?|unterstützt)\b", re.IGNORECASE)
-_WHICH = re.compile(r"\b(?:wh(?:at|ich)|welche[rns]?)\b", re.IGNORECASE)
 _SIDES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -68,14 +64,6 @@ def asks_for_all(question: str) -> bool:
     """Whether a question for documents has no topic: it is about all of them."""
     text = re.sub(rf"(?i)\b{_DOCUMENTS}\b", "", question)
     return not set(content(text)) - set(content("are there exist you read gibt es insgesamt"))
-
-
-def topic_of(question: str) -> str:
-    """The question; of one for versions, or for what is supported, without these words, which a
-    passage that answers need not say.
-    """
-    topic = _UNSAID.sub("", question) if _WHICH.search(question) else question
-    return topic if set(words(topic)) - STOP else question
 
 
 def sides_of(question: str) -> tuple[frozenset[str], ...]:

@@ -310,11 +310,6 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where does the BSA keep beams?", "The Berlin Shed Association keeps beams.", True),
         ("Where does the BSA keep beams?", "The association keeps beams.", False),
         ("Where Does The Shed Keep Oak Beams?", "The shed keeps beams.", True),
-        ("Which versions of Beam are supported?", "Beam 14 and higher will do.", True),
-        ("Which versions of Beam are supported?", "All of Beam will do.", False),
-        ("Welche Beam-Versionen werden unterstützt?", "Es läuft ab Beam 14.", True),
-        ("Which readers of beams are supported?", "A shed needs readers of beams.", True),
-        ("Which versions are supported?", "A shed is in the yard, with 14 beams.", False),
     ],
 )
 def test_missing_number_or_name_makes_no_answer(question: str, text: str, is_sure: bool) -> None:
