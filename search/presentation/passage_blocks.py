@@ -113,19 +113,10 @@ def matched_section(
     A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
-    texts = (unmarked(within(each, marked)[0]) for each in places)
-    held = lookup.holders([each.path for each in places], texts)
-    best = max(held, default=0.0)
-    asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
-    scores = [0] * len(places)
-    if asked or not stems:
-        scores = [*_scores(places, marked, asked)]
-    holders = [place for place, strength in enumerate(held) if strength == best]
-    first = max(holders, key=lambda place: scores[place], default=0)
-    if len(places) == 1 or (places and (best or scores[first])):
-        section: NamedSection | None = places[first]
+    if len(places) > 1:
+        section = _best_section(places, marked, path, stems, lookup)
     else:
-        section = next((each for each in places if each.path == tuple(path)), None)
+        section = next(iter(places), None)
     if section is None or not section.heading:
         return NamedSection(path[-1], "", tuple(path)) if path else None
     if _squeezed(unmarked(within(section, marked)[0])) != _squeezed(section.heading):
@@ -134,6 +125,28 @@ def matched_section(
     others = (each for each in places if each.path[:depth] != section.path)
     end = next((each.start for each in others if each.start > section.start), sys.maxsize)
     return replace(section, end=end)
+
+
+def _best_section(
+    places: Sequence[NamedSection],
+    marked: str,
+    path: Sequence[str],
+    stems: Sequence[str],
+    lookup: RecordLookup,
+) -> NamedSection | None:
+    """The section of several that matched, else that of the `path`; see `matched_section`."""
+    texts = (unmarked(within(each, marked)[0]) for each in places)
+    held = lookup.holders([each.path for each in places], texts)
+    best = max(held)
+    asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
+    scores = [0] * len(places)
+    if asked or not stems:
+        scores = [*_scores(places, marked, asked)]
+    holders = [place for place, strength in enumerate(held) if strength == best]
+    first = max(holders, key=lambda place: scores[place])
+    if best or scores[first]:
+        return places[first]
+    return next((each for each in places if each.path == tuple(path)), None)
 
 
 def named_sections(
@@ -147,7 +160,7 @@ def within(section: NamedSection | None, marked: str, layout: Layout = ()) -> tu
     """The section's part of a passage's marked text and of its layout; everything without a
     section.
     """
-    if section is None:
+    if section is None or (section.start, section.end) == (0, sys.maxsize):
         return marked, layout
     start, end = section.start, section.end
     blocks = [(at - start, kind, level) for at, kind, level in layout if start <= at < end]

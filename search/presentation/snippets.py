@@ -212,20 +212,11 @@ def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str
 
 def text_and_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and the marks' [start, end) offsets in it."""
-    plain: list[str] = []
     marks: list[tuple[int, int]] = []
-    position = 0
-    last = 0
-    for match in _MARKED.finditer(marked):
-        before, word = marked[last : match.start()], match.group(1)
-        position += len(before)
-        marks.append((position, position + len(word)))
-        plain += [before, word]
-        position += len(word)
-        last = match.end()
-    plain.append(marked[last:])
-    text = "".join(plain).replace(MARK_START, "").replace(MARK_END, "")
-    return text, marks
+    for count, match in enumerate(_MARKED.finditer(marked)):
+        start, end = match.span(1)
+        marks.append((start - 2 * count - 1, end - 2 * count - 1))
+    return marked.replace(MARK_START, "").replace(MARK_END, ""), marks
 
 
 def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int, int]:
@@ -244,13 +235,18 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     return start, end if end > start else start + length
 
 
+@lru_cache(maxsize=1024)  # a page marks a few words, each many times
+def _parts(word: str) -> tuple[str, ...]:
+    return tuple(name_parts(word))
+
+
 def _fullest(
     starts: Sequence[int], plain: str, marks: Sequence[tuple[int, int]], length: int
 ) -> int:
     """The one of the ascending `starts` whose window entirely holds the marks of the most distinct
     words: of equals the first, or that which shows what follows the rarest mark, as in a table.
     """
-    words = [name_parts(plain[start:end]) for start, end in marks]
+    words = [_parts(plain[start:end]) for start, end in marks]
     within: dict[str, int] = {}  # how many marks have each word
     first = last = distinct = 0
     held: list[int] = []
@@ -269,8 +265,8 @@ def _fullest(
         held.append(distinct)
     most = max(held)
     best = held.index(most)
-    times_of = Counter(map(tuple, words))
-    rarity = [(times_of[tuple(each)], -len(each)) for each in words]
+    times_of = Counter(words)
+    rarity = [(times_of[each], -len(each)) for each in words]
     rarest = rarity.index(min(rarity)) if rarity else 0
     is_at_the_end = marks and marks[rarest][1] > starts[best] + length - length // 5
     return starts[rarest + 1 if is_at_the_end and held[rarest + 1] == most else best]
@@ -312,7 +308,7 @@ _MARKED_TEXT = f"""
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
 ) END, CASE WHEN EXISTS (
     SELECT FROM unnest(ingestion_chunk.lexemes)
-    WHERE positions[cardinality(positions)] > {compounds.LAST_OF_TEXT}
+    WHERE positions[cardinality(positions)] = {compounds.LAST_POSITION}
       AND array_to_tsvector(ARRAY[lexeme]) @@ {{question}}
 ) THEN (
     SELECT string_agg(DISTINCT written, E'\\n') FROM (

@@ -17,7 +17,10 @@ from common.database import named
 from search.domain import Profile, Signal, TitleScorer
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-_COVERED = "FROM term WHERE idf > 0 AND lexeme = ANY(tsvector_to_array(d.title_terms))"
+_COVERED = (
+    "FROM (SELECT tsvector_to_array(d.title_terms) AS lexemes OFFSET 0) named, term"
+    " WHERE idf > 0 AND lexeme = ANY(named.lexemes)"
+)
 _SCORES = {
     TitleScorer.COVERAGE: (f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / %(total_idf)s::float8"),
     TitleScorer.ONCE: f"(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END {_COVERED})::float8",
