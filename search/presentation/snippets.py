@@ -46,7 +46,7 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     `marked` has each matched word between MARK_START and MARK_END. The snippet begins and ends at
     word boundaries, with an ellipsis for omitted text and a dot between joined blocks.
     """
-    return mark_safe(_render(*_cut(marked, length)))  # noqa: S308  # escaped piece by piece
+    return highlight(_shown(*_cut(marked, length)))
 
 
 def shows_a_mark(marked: str, length: int = SNIPPET_CHARS) -> bool:
@@ -76,7 +76,8 @@ def highlight(marked: str) -> SafeString:
     """The whole marked text as escaped HTML with <mark>, white space preserved."""
     escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
-    return mark_safe(_with_joined_marks(html))  # noqa: S308  # escaped above
+    # Of what is one word to a reader (HL-210), the marks are one.
+    return mark_safe(html.replace("</mark><mark>", ""))  # noqa: S308  # escaped above
 
 
 def mark_runs(marked: str, words: str) -> str:
@@ -272,21 +273,16 @@ def _fullest(
     return starts[rarest + 1 if is_at_the_end and held[rarest + 1] == most else best]
 
 
-def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
+def _shown(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
+    """The window of a text with its marks, and an ellipsis for what is left out."""
     parts = ["… " if start > 0 else ""]
     position = start
     for a, b in marks:
-        if a < start or b > end:
-            continue
-        parts += [escape(plain[position:a]), f"<mark>{escape(plain[a:b])}</mark>"]
-        position = b
-    parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
-    return _with_joined_marks("".join(parts))
-
-
-def _with_joined_marks(html: str) -> str:
-    """The marked HTML; of what is one word to a reader (HL-210), the marks are one."""
-    return html.replace("</mark><mark>", "")
+        if a >= start and b <= end:
+            parts += [plain[position:a], MARK_START, plain[a:b], MARK_END]
+            position = b
+    parts += [plain[position:end], " …" if end < len(plain) else ""]
+    return "".join(parts)
 
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
