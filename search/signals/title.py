@@ -51,7 +51,8 @@ _SUMS = {
 
 # The documents of each rare term; common terms count only in these.
 # Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
-# titles of hundreds of documents.
+# titles of hundreds of documents. The scope decides what may be read; the searched collections alone
+# leave out most titles of a site with many.
 _TITLED = """
 SELECT first.id
 FROM (
@@ -60,7 +61,7 @@ FROM (
                WHERE chunks_before >= %(budget)s AND lexeme = ANY(tsvector_to_array(d.title_terms))
            ) AS strength
     FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
-    WHERE chunks_before < %(budget)s
+    WHERE chunks_before < %(budget)s AND d.collection_id = ANY(ARRAY(SELECT id FROM readable))
     GROUP BY d.id
     ORDER BY strength DESC, d.id
 ) titled, LATERAL ({first}) first(id)
