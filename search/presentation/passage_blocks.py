@@ -113,10 +113,17 @@ def matched_section(
     A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
+    section = next(iter(places), None)
     if len(places) > 1:
-        section = _best_section(places, marked, path, stems, lookup)
-    else:
-        section = next(iter(places), None)
+        texts = (unmarked(within(each, marked)[0]) for each in places)
+        held = lookup.holders([each.path for each in places], texts)
+        best = max(held)
+        asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
+        scores = [*_scores(places, marked, asked)] if asked or not stems else [0] * len(places)
+        holders = [place for place, strength in enumerate(held) if strength == best]
+        first = max(holders, key=scores.__getitem__)
+        named = next((each for each in places if each.path == tuple(path)), None)
+        section = places[first] if best or scores[first] else named
     if section is None or not section.heading:
         return NamedSection(path[-1], "", tuple(path)) if path else None
     if _squeezed(unmarked(within(section, marked)[0])) != _squeezed(section.heading):
@@ -125,28 +132,6 @@ def matched_section(
     others = (each for each in places if each.path[:depth] != section.path)
     end = next((each.start for each in others if each.start > section.start), sys.maxsize)
     return replace(section, end=end)
-
-
-def _best_section(
-    places: Sequence[NamedSection],
-    marked: str,
-    path: Sequence[str],
-    stems: Sequence[str],
-    lookup: RecordLookup,
-) -> NamedSection | None:
-    """The section of several that matched, else that of the `path`; see `matched_section`."""
-    texts = (unmarked(within(each, marked)[0]) for each in places)
-    held = lookup.holders([each.path for each in places], texts)
-    best = max(held)
-    asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
-    scores = [0] * len(places)
-    if asked or not stems:
-        scores = [*_scores(places, marked, asked)]
-    holders = [place for place, strength in enumerate(held) if strength == best]
-    first = max(holders, key=lambda place: scores[place])
-    if best or scores[first]:
-        return places[first]
-    return next((each for each in places if each.path == tuple(path)), None)
 
 
 def named_sections(

@@ -121,8 +121,7 @@ def _numbered(statement: str, period: float) -> tuple[str, tuple[str, ...]]:
         name = match[1]
         return f"${numbers.setdefault(name, len(numbers) + 1)}" if name else "%"
 
-    text = f"{_PARAMETER.sub(numbered, statement)}\n-- {period:.0f}"
-    return text, tuple(numbers)
+    return f"{_PARAMETER.sub(numbered, statement)}\n-- {period:.0f}", tuple(numbers)
 
 
 class _Prepared(RawCursor[Any]):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 
 from ingestion.lexical.bigrams import spaced
@@ -18,7 +17,7 @@ from ingestion.lexical.second_forms import acronyms_sql, folded_sql, numbers_sql
 from search.domain import Reading
 from search.query.language import configs_of
 from search.retrieval.filters import Scope
-from search.retrieval.prepared import MOST_SHAPES, run, send
+from search.retrieval.prepared import run, send
 from search.signals import registry
 from search.signals.query_terms import AskedWords, TextToken
 from search.signals.registry import Inputs
@@ -94,12 +93,6 @@ _MORE = f"""
 MARKS = re.compile(r"[0-9-]|[./&\"](?=\S)|'(?=[A-Z])|[^\x00-\x7f]|(?<=\w)[A-Z+#]")
 
 
-@lru_cache(MOST_SHAPES)
-def _statement(readable: str, is_plain: bool) -> str:
-    other = {"forms": "", "more": ""} if is_plain else {"forms": _FORMS, "more": _MORE}
-    return _STATEMENT.format(readable=readable, **other)
-
-
 def asked_words(inputs: Inputs, scope: Scope, sought: Sequence[tuple[str, str]] = ()) -> AskedWords:
     """The question's words with the statistics of the scope's collections; one round trip.
 
@@ -115,7 +108,8 @@ def asked_words(inputs: Inputs, scope: Scope, sought: Sequence[tuple[str, str]] 
     known = list(configs_of(space.languages if space else ()))
     values = {**params, "texts": texts, "known_configs": known, "forms": forms}
     is_plain = not forms and not any(map(MARKS.search, texts))
-    statement = _statement(readable, is_plain)
+    other = {"forms": "", "more": ""} if is_plain else {"forms": _FORMS, "more": _MORE}
+    statement = _STATEMENT.format(readable=readable, **other)
     (row,) = run(statement, values) if scope.is_whole else send(statement, values, {})
     found, rows, frequencies, every = row
     readings = tuple(Reading(*each) for each in found or ())

@@ -51,8 +51,8 @@ _SUMS = {
 
 # The documents of each rare term; common terms count only in these.
 # Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
-# titles of hundreds of documents. The scope decides what may be read; the searched collections alone
-# leave out most titles of a site with many.
+# titles of hundreds of documents. The scope decides what may be read; on a site with many
+# collections those that are not searched have most titles.
 _TITLED = """
 SELECT first.id
 FROM (
