@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 
@@ -87,11 +88,14 @@ def _stated(row: Mapping[str, Any], latest: int) -> Iterator[str]:
             yield moment.date().isoformat()
 
 
-def _in_name(name: str, latest: int) -> Iterator[str]:
-    for form in _NAMED:
-        for match in form.finditer(name):
-            if EARLIEST <= int(match[1]) <= latest:
-                yield "-".join((match[1], *match.groups()[2:]))
+@lru_cache(maxsize=1024)  # a page of results names each document several times
+def _in_name(name: str, latest: int) -> tuple[str, ...]:
+    return tuple(
+        "-".join((match[1], *match.groups()[2:]))
+        for form in _NAMED
+        for match in form.finditer(name)
+        if EARLIEST <= int(match[1]) <= latest
+    )
 
 
 def as_day(value: str) -> date:

@@ -23,14 +23,14 @@ MOST_PARTS = 4
 MOST_LETTERS = 60
 
 # The last position of a tsvector; Postgres moves all later ones to it.
-_LAST_POSITION = 16_383
+LAST_POSITION = 16_383
 # Between two occurrences of a joined lexeme: more words than a phrase leaves out as stop words.
 _GAP = 64
 # Of the parts of web addresses: no joined lexeme stands there, whose label would be lost.
-_OF_ADDRESSES = _LAST_POSITION - _GAP // 2
+_OF_ADDRESSES = LAST_POSITION - _GAP // 2
 # BM25 is nearly saturated long before; positions from 9,983 on are beyond any chunk of prose.
 _MOST_OCCURRENCES = 100
-LAST_OF_TEXT = _LAST_POSITION - _GAP * _MOST_OCCURRENCES
+LAST_OF_TEXT = LAST_POSITION - _GAP * _MOST_OCCURRENCES
 """What stands behind this position is a reading of a word of the text, and no word of it."""
 
 
@@ -147,7 +147,7 @@ def _behind_sql(config: str, text: str) -> str:
     """SQL for the lexemes that stand behind the text, with their places."""
     return f"""
     SELECT lexeme, place::text AS places FROM (
-        SELECT lexeme, {_LAST_POSITION} - {_GAP} * (row_number() OVER (
+        SELECT lexeme, {LAST_POSITION} - {_GAP} * (row_number() OVER (
                    PARTITION BY lexeme ORDER BY nth) - 1) AS place
         FROM (
             SELECT lexeme, nth FROM (

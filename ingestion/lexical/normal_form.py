@@ -156,7 +156,9 @@ def normal_form_sql(expression: str) -> str:
     )
     special = f"normalize({translated_sql(dropped, _GIVE_BACK)}, NFC)"
     return (
-        f"(SELECT CASE WHEN t ~ '[{_SPECIAL}]' THEN {special}"  # noqa: S608  # ours
+        # ASCII has none; its texts have as many bytes as characters, which is known at once.
+        "(SELECT CASE WHEN octet_length(t) = length(t) THEN t"  # noqa: S608  # ours
+        f" WHEN t ~ '[{_SPECIAL}]' THEN {special}"
         f" WHEN t ~ '{_TO_SPACE}|μ' THEN {plain} ELSE t END FROM (SELECT {expression} AS t) given)"
     )
 

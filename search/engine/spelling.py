@@ -37,7 +37,8 @@ def _near(response: SearchResponse, request: Request) -> Mapping[str, Sequence[N
     it: bread is not a misspelt broad. Beside one, so is a word of which the texts only have the
     stem: "managment comand". Empty for a question in another language.
     """
-    if response.other_language:
+    # Without unknown words, those that the texts have would be asked for, and all be left out.
+    if response.other_language or not response.unknown:
         return {}
     codes = {"en", *text_languages(response.ranking.candidates.readings)}
     words = [

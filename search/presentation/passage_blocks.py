@@ -113,19 +113,17 @@ def matched_section(
     A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
-    texts = (unmarked(within(each, marked)[0]) for each in places)
-    held = lookup.holders([each.path for each in places], texts)
-    best = max(held, default=0.0)
-    asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
-    scores = [0] * len(places)
-    if asked or not stems:
-        scores = [*_scores(places, marked, asked)]
-    holders = [place for place, strength in enumerate(held) if strength == best]
-    first = max(holders, key=lambda place: scores[place], default=0)
-    if len(places) == 1 or (places and (best or scores[first])):
-        section: NamedSection | None = places[first]
-    else:
-        section = next((each for each in places if each.path == tuple(path)), None)
+    section = next(iter(places), None)
+    if len(places) > 1:
+        texts = (unmarked(within(each, marked)[0]) for each in places)
+        held = lookup.holders([each.path for each in places], texts)
+        best = max(held)
+        asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
+        scores = [*_scores(places, marked, asked)] if asked or not stems else [0] * len(places)
+        holders = [place for place, strength in enumerate(held) if strength == best]
+        first = max(holders, key=scores.__getitem__)
+        named = next((each for each in places if each.path == tuple(path)), None)
+        section = places[first] if best or scores[first] else named
     if section is None or not section.heading:
         return NamedSection(path[-1], "", tuple(path)) if path else None
     if _squeezed(unmarked(within(section, marked)[0])) != _squeezed(section.heading):
@@ -147,7 +145,7 @@ def within(section: NamedSection | None, marked: str, layout: Layout = ()) -> tu
     """The section's part of a passage's marked text and of its layout; everything without a
     section.
     """
-    if section is None:
+    if section is None or (section.start, section.end) == (0, sys.maxsize):
         return marked, layout
     start, end = section.start, section.end
     blocks = [(at - start, kind, level) for at, kind, level in layout if start <= at < end]

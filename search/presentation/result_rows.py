@@ -7,12 +7,15 @@ Its statement is kept by shape and prepared, like that of the retrieval
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import BooleanField, F, IntegerField
+from django.db.models import BooleanField, F, IntegerField, TextField
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast
+from psycopg.pq import Format
 
 from common.database import named
 from ingestion.lexical.bigrams import spaced
@@ -24,7 +27,8 @@ from search.retrieval.filters import readable_to
 from search.retrieval.phrases import quoted
 from search.retrieval.prepared import Shapes, run, with_constants
 
-Rows = dict[int, Mapping[str, Any]]
+Rows = dict[int, Callable[[], Mapping[str, Any]]]
+"""The columns of passages by chunk, read when they are asked for: of most folded ones none is."""
 
 _COLUMNS = (
     "pk", "ordinal", "text", "marked", "words", "kind", "heading_path", "page",
@@ -35,6 +39,7 @@ _COLUMNS = (
     "sections", "version__file_modified", "version__file_created", "version__created",
 )  # fmt: skip
 _FOR_STAFF = ("edit__note",)
+_JSON = ("document__metadata", "layout", "sections", "version__completeness")
 _shapes = Shapes()
 
 
@@ -65,7 +70,8 @@ def read_rows(
         "question": " | ".join(quoted(term.lexeme) for term in terms),
         "spaced": spaced(question),
     }
-    return {row[0]: _row(columns, row, values["question"]) for row in run(statement, values)}
+    rows = run(statement, values, form=Format.BINARY)
+    return {row[0]: partial(_row, columns, row, values["question"]) for row in rows}
 
 
 def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[str, Any]:
@@ -77,13 +83,7 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
         values |= {"marked": values["text"], "layout": ()}
     elif question:
         values["marked"] = completed(values["marked"], question)
-    for name in ("layout", "sections", "version__completeness"):
-        if isinstance(values[name], str):
-            values[name] = json.loads(values[name])
-    metadata = values["document__metadata"]
-    if isinstance(metadata, str):
-        values["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)
-    return values
+    return values | {n: json.loads(values[n]) for n in _JSON if isinstance(values[n], str)}
 
 
 def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> str:
@@ -100,7 +100,7 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> str
                 RawSQL(_WORD_COUNTS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
             ),
         )
-        .values_list(*columns)
+        .values_list(*(Cast(each, TextField()) if each in _JSON else each for each in columns))
     )
     text, params = named(rows, "row")
     # The values stand for the parameters of their names.

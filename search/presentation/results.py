@@ -249,7 +249,7 @@ def results_for(
     results = tuple(
         _result(
             group,
-            by_id[group.best.chunk_id],
+            by_id[group.best.chunk_id](),
             SNIPPET_CHARS,
             stems,
             lookup,
@@ -288,7 +288,7 @@ def _folded(
 ) -> tuple[Result, ...]:
     """The results of folded passages, without those deleted since they were ranked."""
     return tuple(
-        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS, stems, lookup)
+        _result(Group(hit), rows[hit.chunk_id](), FOLDED_CHARS, stems, lookup)
         for hit in hits
         if hit.chunk_id in rows
     )

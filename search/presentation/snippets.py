@@ -46,7 +46,7 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     `marked` has each matched word between MARK_START and MARK_END. The snippet begins and ends at
     word boundaries, with an ellipsis for omitted text and a dot between joined blocks.
     """
-    return mark_safe(_render(*_cut(marked, length)))  # noqa: S308  # escaped piece by piece
+    return highlight(_shown(*_cut(marked, length)))
 
 
 def shows_a_mark(marked: str, length: int = SNIPPET_CHARS) -> bool:
@@ -76,7 +76,8 @@ def highlight(marked: str) -> SafeString:
     """The whole marked text as escaped HTML with <mark>, white space preserved."""
     escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
-    return mark_safe(_with_joined_marks(html))  # noqa: S308  # escaped above
+    # Of what is one word to a reader (HL-210), the marks are one.
+    return mark_safe(html.replace("</mark><mark>", ""))  # noqa: S308  # escaped above
 
 
 def mark_runs(marked: str, words: str) -> str:
@@ -212,20 +213,11 @@ def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str
 
 def text_and_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and the marks' [start, end) offsets in it."""
-    plain: list[str] = []
     marks: list[tuple[int, int]] = []
-    position = 0
-    last = 0
-    for match in _MARKED.finditer(marked):
-        before, word = marked[last : match.start()], match.group(1)
-        position += len(before)
-        marks.append((position, position + len(word)))
-        plain += [before, word]
-        position += len(word)
-        last = match.end()
-    plain.append(marked[last:])
-    text = "".join(plain).replace(MARK_START, "").replace(MARK_END, "")
-    return text, marks
+    for count, match in enumerate(_MARKED.finditer(marked)):
+        start, end = match.span(1)
+        marks.append((start - 2 * count - 1, end - 2 * count - 1))
+    return marked.replace(MARK_START, "").replace(MARK_END, ""), marks
 
 
 def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int, int]:
@@ -244,13 +236,18 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     return start, end if end > start else start + length
 
 
+@lru_cache(maxsize=1024)  # a page marks a few words, each many times
+def _parts(word: str) -> tuple[str, ...]:
+    return tuple(name_parts(word))
+
+
 def _fullest(
     starts: Sequence[int], plain: str, marks: Sequence[tuple[int, int]], length: int
 ) -> int:
     """The one of the ascending `starts` whose window entirely holds the marks of the most distinct
     words: of equals the first, or that which shows what follows the rarest mark, as in a table.
     """
-    words = [name_parts(plain[start:end]) for start, end in marks]
+    words = [_parts(plain[start:end]) for start, end in marks]
     within: dict[str, int] = {}  # how many marks have each word
     first = last = distinct = 0
     held: list[int] = []
@@ -269,28 +266,23 @@ def _fullest(
         held.append(distinct)
     most = max(held)
     best = held.index(most)
-    times_of = Counter(map(tuple, words))
-    rarity = [(times_of[tuple(each)], -len(each)) for each in words]
+    times_of = Counter(words)
+    rarity = [(times_of[each], -len(each)) for each in words]
     rarest = rarity.index(min(rarity)) if rarity else 0
     is_at_the_end = marks and marks[rarest][1] > starts[best] + length - length // 5
     return starts[rarest + 1 if is_at_the_end and held[rarest + 1] == most else best]
 
 
-def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
+def _shown(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
+    """The window of a text with its marks, and an ellipsis for what is left out."""
     parts = ["… " if start > 0 else ""]
     position = start
     for a, b in marks:
-        if a < start or b > end:
-            continue
-        parts += [escape(plain[position:a]), f"<mark>{escape(plain[a:b])}</mark>"]
-        position = b
-    parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
-    return _with_joined_marks("".join(parts))
-
-
-def _with_joined_marks(html: str) -> str:
-    """The marked HTML; of what is one word to a reader (HL-210), the marks are one."""
-    return html.replace("</mark><mark>", "")
+        if a >= start and b <= end:
+            parts += [plain[position:a], MARK_START, plain[a:b], MARK_END]
+            position = b
+    parts += [plain[position:end], " …" if end < len(plain) else ""]
+    return "".join(parts)
 
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
@@ -312,7 +304,7 @@ _MARKED_TEXT = f"""
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
 ) END, CASE WHEN EXISTS (
     SELECT FROM unnest(ingestion_chunk.lexemes)
-    WHERE positions[cardinality(positions)] > {compounds.LAST_OF_TEXT}
+    WHERE positions[cardinality(positions)] = {compounds.LAST_POSITION}
       AND array_to_tsvector(ARRAY[lexeme]) @@ {{question}}
 ) THEN (
     SELECT string_agg(DISTINCT written, E'\\n') FROM (

@@ -84,10 +84,7 @@ def run(
     """
     if not settings.PREPARED_STATEMENTS or connection.queries_logged or _as_text.get():
         return send(statement, values, local)
-    # The values are parameters of the prepared statement: no plan could be better for knowing them.
-    local = {**local, "plan_cache_mode": "'force_generic_plan'"}
     values = {name: _untyped(value) for name, value in values.items()}
-    statement += f"\n-- {time.monotonic() // PLAN_SECONDS:.0f}"
     try:
         return _run_prepared(statement, values, local, form)
     except DatabaseError as error:
@@ -106,15 +103,15 @@ def _run_prepared(statement: str, values: Values, local: Local, form: Format) ->
     raw.prepare_threshold, raw.prepared_max = 0, MOST_PREPARED
     own: Any = _Prepared(raw, _setting(tuple(local.items())))
     own.format = form
-    text, names = _numbered(statement)
+    text, names = _numbered(statement, time.monotonic() // PLAN_SECONDS)
     with connection.make_cursor(own) as cursor:
         cursor.execute(text, [values[name] for name in names])
         return list(cursor.fetchall())
 
 
 @lru_cache(MOST_SHAPES)
-def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
-    """The statement with numbered parameters, and their names in this order.
+def _numbered(statement: str, period: float) -> tuple[str, tuple[str, ...]]:
+    """The statement of a `period` with numbered parameters, and their names in this order.
 
     psycopg would read a long text for its named ones at each search, 1 ms.
     """
@@ -124,7 +121,7 @@ def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
         name = match[1]
         return f"${numbers.setdefault(name, len(numbers) + 1)}" if name else "%"
 
-    return _PARAMETER.sub(numbered, statement), tuple(numbers)
+    return f"{_PARAMETER.sub(numbered, statement)}\n-- {period:.0f}", tuple(numbers)
 
 
 class _Prepared(RawCursor[Any]):
@@ -138,6 +135,8 @@ class _Prepared(RawCursor[Any]):
         self._setting = setting.encode()
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
+        if not self._setting:
+            return super().execute(query, params, **options)
         with self.connection.pipeline():
             Cursor(self.connection).execute(self._setting)
             return super().execute(query, params, **options)
@@ -159,7 +158,7 @@ def _untyped(value: Any) -> Any:
 def _setting(local: tuple[tuple[str, str], ...]) -> str:
     """The statement that sets these SQL expressions, by name, for its transaction."""
     set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
-    return f"SELECT {set_all}"
+    return f"SELECT {set_all}" if set_all else ""
 
 
 _as_text: ContextVar[bool] = ContextVar("_as_text", default=False)

@@ -17,7 +17,10 @@ from common.database import named
 from search.domain import Profile, Signal, TitleScorer
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-_COVERED = "FROM term WHERE idf > 0 AND lexeme = ANY(tsvector_to_array(d.title_terms))"
+_COVERED = (
+    "FROM (SELECT tsvector_to_array(d.title_terms) AS lexemes OFFSET 0) named, term"
+    " WHERE idf > 0 AND lexeme = ANY(named.lexemes)"
+)
 _SCORES = {
     TitleScorer.COVERAGE: (f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / %(total_idf)s::float8"),
     TitleScorer.ONCE: f"(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END {_COVERED})::float8",
@@ -48,7 +51,8 @@ _SUMS = {
 
 # The documents of each rare term; common terms count only in these.
 # Then first chunks in the order of the titles, until so many are in the scope: a word may be in the
-# titles of hundreds of documents.
+# titles of hundreds of documents. The scope decides what may be read; on a site with many
+# collections those that are not searched have most titles.
 _TITLED = """
 SELECT first.id
 FROM (
@@ -57,7 +61,7 @@ FROM (
                WHERE chunks_before >= %(budget)s AND lexeme = ANY(tsvector_to_array(d.title_terms))
            ) AS strength
     FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
-    WHERE chunks_before < %(budget)s
+    WHERE chunks_before < %(budget)s AND d.collection_id = ANY(ARRAY(SELECT id FROM readable))
     GROUP BY d.id
     ORDER BY strength DESC, d.id
 ) titled, LATERAL ({first}) first(id)

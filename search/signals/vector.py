@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from django.conf import settings
 from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
@@ -190,11 +191,11 @@ def index_settings(profile: Profile, every: int) -> dict[str, str]:
     met late, even if nearer than those already returned; the candidates need no order.
     """
     least = 2 * MIN_EF_SEARCH if every >= LARGE else MIN_EF_SEARCH
-    return {
-        "hnsw.ef_search": f"'{min(max(profile.depth, least), MAX_EF_SEARCH)}'",
-        "hnsw.iterative_scan": "'relaxed_order'",
-        "hnsw.max_scan_tuples": f"'{MAX_SCAN_TUPLES}'",
-    }
+    depth = min(max(profile.depth, least), MAX_EF_SEARCH)
+    # Connections have these already, but a pooler may not pass their options on.
+    if depth == MIN_EF_SEARCH and settings.PREPARED_STATEMENTS:
+        return {}
+    return {"hnsw.ef_search": f"'{depth}'", "hnsw.iterative_scan": "'relaxed_order'"}
 
 
 def _condition(sql: str) -> RawSQL:

@@ -204,10 +204,8 @@ class TestTheWayIsChosen:
             with sent_as_text(), connection.execute_wrapper(keep):
                 retrieve(QUERY, scope, profile, space=space, embedding=question().tolist())
             [_, (sql, params)] = sent  # the words, the candidates
-            settings, statement = sql.split(";", 1)
             with connection.cursor() as cursor:
-                cursor.execute(settings)
-                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", params)
+                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
                 found = cursor.fetchone()[0]
             tree = json.loads(found) if isinstance(found, str) else found
             return Plan(tree[0]["Plan"], space.index_name)

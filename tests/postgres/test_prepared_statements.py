@@ -164,7 +164,7 @@ class TestTheDatabase:
         sent: list[tuple[str, Any]] = []
 
         def keep(execute: Any, sql: str, params: Any, *rest: Any) -> Any:
-            sent.append((sql.split("true);")[-1], params))
+            sent.append((sql, params))
             return execute(sql, params, *rest)
 
         with prepared.sent_as_text(), connection.execute_wrapper(keep):
@@ -197,6 +197,21 @@ class TestTheDatabase:
         assert ef_search() == "400"
         monkeypatch.setattr(vector, "LARGE", 1)
         assert ef_search() == "800"
+
+    @pytest.mark.parametrize("statements_are_prepared", [True, False])
+    def test_index_settings_are_the_connections_own_or_the_statements(
+        self, settings: Any, *, statements_are_prepared: bool
+    ) -> None:
+        """A pooler may not pass the options of a connection on."""
+        settings.PREPARED_STATEMENTS = statements_are_prepared
+        with connection.cursor() as cursor:
+            if not statements_are_prepared:
+                cursor.execute("SET LOCAL hnsw.ef_search = 40; SET LOCAL hnsw.iterative_scan = off")
+            search("long arm", viewer=None)
+            cursor.execute(
+                "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
+            )
+            assert cursor.fetchone() == (str(vector.MIN_EF_SEARCH), "relaxed_order")
 
     def prepared(self) -> dict[str, list[int]]:
         """The plans of this connection's prepared searches by name: runs of generic, of custom."""

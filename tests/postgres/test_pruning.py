@@ -82,8 +82,7 @@ def scored(text: str, **fields: Any) -> int:
     with sent_as_text(), connection.execute_wrapper(keep):
         ranking(text, **fields)
     [_, (sql, params)] = sent  # the words, the candidates
-    statement = sql.split(";", 1)[1]
-    tables = statement.split("candidate(id, places) AS MATERIALIZED")[0].rstrip().rstrip(",")
+    tables = sql.split("candidate(id, places) AS MATERIALIZED")[0].rstrip().rstrip(",")
     with connection.cursor() as cursor:
         cursor.execute(
             f"{tables} SELECT (SELECT count(*) FROM seed) + (SELECT count(*) FROM other)", params
