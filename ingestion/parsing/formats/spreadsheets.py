@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, word_documents, xlsx_repair
+from ingestion.parsing.formats import office_counts, word_documents, xlsx_formats, xlsx_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.header_rows import is_short
 from ingestion.parsing.formats.odf_repair import with_comments
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _SHEETS = re.compile(r"xl/worksheets/.*\.xml")
-_TEXTS = re.compile(r"xl/(?:sharedStrings|worksheets/[^/]+)\.xml")
+_TEXTS = re.compile(r"xl/(?:sharedStrings|styles|worksheets/[^/]+)\.xml")
 _CONTENT = re.compile(r"content\.xml")
 _SHEET_LEVEL = 2
 """As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
@@ -71,12 +71,13 @@ class SheetsParser:
 
 
 def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
-    """The workbook without gaps, with raised text and symbols as characters.
+    """The workbook without gaps, with raised text, symbols and dates as they are shown.
 
     Raises the errors in `zip_safety.UNREADABLE`.
     """
     if file_type == filetypes.XLSX:
-        return changed(without_gaps(data), _TEXTS, xlsx_repair.repaired)
+        show = xlsx_formats.as_shown(data)
+        return changed(without_gaps(data), _TEXTS, lambda part: show(xlsx_repair.repaired(part)))
     if file_type == filetypes.ODS:
         return changed(data, _CONTENT, lambda part: with_comments(part, b"<text:p>%s</text:p>"))
     return data
