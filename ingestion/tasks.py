@@ -17,7 +17,7 @@ from ingestion.intake.imports import forget_files
 from ingestion.intake.watched_folder_scan import scan
 from ingestion.lexical import bm25_weights
 from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder
-from ingestion.spaces import backfill
+from ingestion.spaces import backfill, metered_embedder
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Webhook
 
@@ -56,6 +56,7 @@ def advance_purge(purge_id: int) -> bool:
 def sweep() -> int:
     idempotency.forget_expired()
     note_under_way()
+    metered_embedder.try_again()
     swept = sum(jobs.sweep(model) for model in (DocumentVersion, Import, Purge, Webhook))
     return swept + backfill.sweep_spaces()
 

@@ -1,4 +1,7 @@
-"""An embedder that counts its calls in the metrics, and tells all processes when it fails."""
+"""An embedder that counts its calls in the metrics, and tells all processes when it fails.
+
+Documents that wait for it are due when it answers again, whoever asked.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from django.core.cache import cache
+from django.db.models import QuerySet
+from django.utils import timezone
 from redis.exceptions import RedisError
 
 from common import metrics
 from ingestion.embedding import Embedder
 from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
+from ingestion.models import DocumentVersion
 
 KEY = "embedder-fails"
 # Seconds that a failure counts without another call: more than the longest pause of a job.
 PATIENCE = 900
+# Seconds between the attempts of one document, during an outage, for all that wait. A guess.
+TRIAL = 60
+_OUTAGE, _NAMES_A_TIME = 1, 2
 
 
 def answers() -> bool | None:
@@ -25,6 +34,21 @@ def answers() -> bool | None:
         return cache.get(KEY) is None
     except (RedisError, OSError):
         return None
+
+
+def try_again() -> None:
+    """Make the document that waits longest due, once in TRIAL: if it is embedded, all others are.
+
+    Not where the provider named the time of the next attempt itself.
+    """
+    with suppress(RedisError, OSError):
+        if cache.get(KEY) == _OUTAGE and cache.add(f"{KEY}-trial", 1, TRIAL):
+            _waiting().filter(pk=_waiting().order_by("pk").values("pk")[:1]).update(not_before=None)
+
+
+def _waiting() -> QuerySet[DocumentVersion]:
+    code = EmbeddingUnavailable.code
+    return DocumentVersion.open_jobs().filter(error_code=code, not_before__gt=timezone.now())
 
 
 class MeteredEmbedder(Embedder):
@@ -68,10 +92,10 @@ class MeteredEmbedder(Embedder):
         started, outcome = time.perf_counter(), "ok"
         try:
             yield
-        except EmbeddingUnavailable:
+        except EmbeddingUnavailable as error:
             outcome = "unavailable"
             with suppress(RedisError, OSError):
-                cache.set(KEY, 1, PATIENCE)
+                cache.set(KEY, _NAMES_A_TIME if error.retry_after else _OUTAGE, PATIENCE)
             raise
         except Exception:
             outcome = "rejected"
@@ -88,4 +112,7 @@ class MeteredEmbedder(Embedder):
     def _embedded(self, use: str, texts: int) -> None:
         metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)
         with suppress(RedisError, OSError):
-            cache.delete(KEY)
+            if failure := cache.get(KEY):
+                cache.delete(KEY)
+                if failure == _OUTAGE:
+                    _waiting().update(not_before=None)

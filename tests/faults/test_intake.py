@@ -20,7 +20,7 @@ from django.utils import timezone
 from pytest import approx
 
 from common.jobs import BULK, INTERACTIVE, sweep, waiting
-from ingestion import services, spaces
+from ingestion import services, spaces, tasks
 from ingestion.documents import processing_steps
 from ingestion.errors import NotStored
 from ingestion.intake import imports as importing
@@ -214,6 +214,39 @@ def test_retry_after_of_a_provider_is_respected(provider: FakeOpenAI) -> None:
     # Nobody asks before that.
     assert processing_steps.advance(version.pk) is False
     assert len(provider.requests) == asked + 1
+
+
+@pytest.mark.usefixtures("clean_cache")
+@pytest.mark.parametrize(("retry_after", "waiting"), [(None, 0), ("120", 2)])
+def test_what_waits_is_due_when_the_provider_answers_again(
+    provider: FakeOpenAI, retry_after: str | None, waiting: int
+) -> None:
+    collection = make_collection()
+    make_document(collection, FIRST, file_name="a.md")
+    provider.then(*[status(503, retry_after=retry_after)] * 2)
+    for name in ("b.md", "c.md"):
+        make_document(collection, f"{NOTE} {name}", file_name=name)
+    paused = DocumentVersion.objects.filter(not_before__gt=timezone.now())
+    assert paused.count() == 2
+    asked = len(provider.requests)
+    spaces.embedder().embed_query("Who lifts the beam?")
+    assert (paused.count(), len(provider.requests)) == (waiting, asked + 1)
+
+
+@pytest.mark.usefixtures("clean_cache")
+def test_one_document_a_minute_tries_during_an_outage(provider: FakeOpenAI) -> None:
+    collection = make_collection()
+    make_document(collection, FIRST, file_name="a.md")
+    provider.then(*[status(503)] * 2)
+    for name in ("b.md", "c.md"):
+        make_document(collection, f"{NOTE} {name}", file_name=name)
+    paused = DocumentVersion.objects.filter(not_before__gt=timezone.now())
+    first, last = paused.order_by("pk")
+    tasks.sweep()
+    tasks.sweep()
+    assert list(paused.all()) == [last]
+    assert processing_steps.advance(first.pk) is True
+    assert not paused.all().exists()
 
 
 def test_an_outage_of_many_attempts_is_no_crash(provider: FakeOpenAI) -> None:
