@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ingestion.lexical.normal_form import blocks, members, translated_sql
+from ingestion.lexical.written_dates import dates_sql
 
 LABEL = "C"
 """Of the positions of folded words in a tsvector."""
@@ -107,8 +108,8 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     """SQL for a table of the text's numbers with separators: each as `written`, and `joined`.
 
     1,250,000 and 1.250.000,00 are joined 1250000, an IBAN without its spaces, SHA-256 without its
-    hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, and 12mm is 12 mm. `nth` is their order. With
-    `networks` the beginning of an IP address is a form of it.
+    hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, 12mm is 12 mm, and 1.3.2026 is 20260301. `nth` is
+    their order. With `networks` the beginning of an IP address is a form of it.
     """
     return rf"""(
     SELECT word[1] AS written,
@@ -131,6 +132,7 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
          coalesce(word[2], word[3], regexp_replace(
              translate(word[1], ',', '.'), '^([0-9]+)[.]0+$', '\1')) joined
     WHERE joined <> word[1]
+    UNION ALL {dates_sql(text)}
     {_others_sql(text, networks=networks)}
 )"""  # noqa: S608  # ours
 

@@ -27,6 +27,7 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ingestion.lexical.second_forms import FOLDED
+from ingestion.lexical.written_dates import MONTHS
 from search.domain import K3, Reading
 from search.query.language import own_config
 
@@ -200,9 +201,11 @@ class AskedWords:
     def unknown(self) -> tuple[str, ...]:
         """The words sought that no searched text contains under any configuration.
 
-        Of an identifier, which has forms, the parts of its name prove nothing.
+        Of an identifier, which has forms, the parts of its name prove nothing. The month of a day
+        that some text has in another form is not missed.
         """
         known = self.terms.lexemes & self.frequencies.keys()
+        is_day = any(each.kind == "number" and each.lexeme in known for each in self.tokens[1])
         held = {each.lexeme for each in self.tokens[0]}
 
         def is_known(number: int, forms: set[str], config: str) -> bool:
@@ -215,6 +218,7 @@ class AskedWords:
             for word, (number, forms) in self.sought.items()
             if self.configs
             and not held & forms
+            and not (is_day and word.casefold() in MONTHS)
             and not any(is_known(number, forms, config) for config in self.configs)
         )
 

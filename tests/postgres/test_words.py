@@ -234,7 +234,7 @@ class TestSecondForms:
             ("3 400 000", {"3", "400", "000", "3400000"}),
             ("1,299.50", {"1", "299.50", "1299.50"}),
             ("12.500", {"12.500", "12500"}),
-            pytest.param("2024-05-01", {"2024", "-05", "-01", "05", "01"}, id="a date"),
+            pytest.param("2024-05-01", {"2024", "-05", "-01", "05", "01", "20240501"}, id="a date"),
             ("978-3-16-148410-0", {
                 "978", "-3", "-16", "-148410", "-0", "16", "148410", "9783161484100"}),
             ("DE89 3704 0044", {"de89", "3704", "0044", "de8937040044"}),
@@ -296,6 +296,8 @@ class TestSecondForms:
             ("M8x40", "Screw M8×40 in", "Screw [M8×40] in"),
             ("M8", "Screw M8x40 in", "Screw [M8x40] in"),
             ("150000", "cost 1,50,000 rupees", "cost [1,50,000] rupees"),
+            ("1 March 2026", "Until 01.03.2026, noon", "Until [01.03.2026], noon"),
+            ("2026-03-01", "Am 1. März 2026 um", "Am [1. März 2026] um"),
             ("2569", "until ๒๕๖๙ then", "until [๒๕๖๙] then"),
             ("6789", "since ۶۷۸۹ or so", "since [۶۷۸۹] or so"),
             ("كارخانه", "the کارخانه there", "the [کارخانه] there"),
@@ -357,6 +359,16 @@ class TestSecondForms:
     def test_a_number_in_any_form(self, typed: str, text: str) -> None:
         first, *_ = shelve(make_collection(), "english", [text, "a 250 valve", *OTHERS])
         assert next(iter(scores(typed))) == first
+
+    def test_a_day_in_any_form(self) -> None:
+        days = ("2026-03-14", "14.03.2026", "14. 3. 2026", "14/03/2026", "3/14/2026")
+        days += ("14 March 2026", "14. März 2026", "March 14th, 2026", "le 14 mars 2026")
+        pks = shelve(make_collection(), "english", [*days, "13.3.2026", "3/4/2026", *OTHERS])
+        assert set(scores("14.3.2026")) == set(pks[: len(days)])
+        assert set(pks[: len(days)]) <= set(scores("Mar 14, 2026"))
+
+    def test_a_day_with_two_readings_has_no_other_form(self) -> None:
+        assert set(lexemes_of("03/04/2026")) == {"03/04/2026"}
 
     def test_an_acronym_is_not_its_stop_word(self) -> None:
         first, *_ = shelve(

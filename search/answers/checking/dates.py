@@ -1,31 +1,13 @@
-"""The dates and times of day of a text; the names of months in five languages. Pure."""
+"""The dates and times of day of a text. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from ingestion.lexical.written_dates import MONTHS
 from search.answers.checking.figures import Date, Figure, one_of
 
-_NAMES = """
-january jan januar jänner janvier enero gennaio
-february feb februar février febrero febbraio
-march mar märz mars marzo
-april apr avril abril aprile
-may mai mayo maggio
-june jun juni juin junio giugno
-july jul juli juillet julio luglio
-august aug août agosto
-september sep sept septembre septiembre settembre
-october oct oktober okt octobre octubre ottobre
-november nov novembre noviembre
-december dec dezember dez décembre diciembre dicembre
-"""
-MONTHS = {
-    name: number
-    for number, line in enumerate(_NAMES.strip().splitlines(), start=1)
-    for name in line.split()
-}
 _MONTHS, _DAYS = range(1, 13), (None, *range(1, 32))
 _DAY = r"(?<![\d.,])(?P<{}>[0-3]?\d)(?:st|nd|rd|th|\.)?"
 _DATES = [

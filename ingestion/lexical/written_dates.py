@@ -1,0 +1,53 @@
+"""Days as texts write them, and the names of months in five languages."""
+
+from __future__ import annotations
+
+_NAMES = """
+january jan januar jänner janvier enero gennaio
+february feb februar février febrero febbraio
+march mar märz mars marzo
+april apr avril abril aprile
+may mai mayo maggio
+june jun juni juin junio giugno
+july jul juli juillet julio luglio
+august aug août agosto
+september sep sept septembre septiembre settembre
+october oct oktober okt octobre octubre ottobre
+november nov novembre noviembre
+december dec dezember dez décembre diciembre dicembre
+""".strip().splitlines()
+MONTHS = {name: number for number, line in enumerate(_NAMES, start=1) for name in line.split()}
+
+_YEAR, _DAY, _MONTH, _LATE = (
+    "([12][0-9]{3})",
+    "([0-3]?[0-9])",
+    "([01]?[0-9])",
+    "(1[3-9]|2[0-9]|3[01])",
+)
+_NAME = f"({'|'.join(MONTHS)})"
+# The groups of each form: year, month, day, name of the month. 3/1/2026 has two readings.
+_FORMS = {
+    rf"\m{_YEAR}-{_MONTH}-{_DAY}\M": "ymd",
+    rf"\m{_DAY}[.] ?{_MONTH}[.] ?{_YEAR}\M": "dmy",
+    rf"\m{_LATE}/{_MONTH}/{_YEAR}\M": "dmy",
+    rf"\m{_MONTH}/{_LATE}/{_YEAR}\M": "mdy",
+    rf"\m{_DAY}(?:st|nd|rd|th|[.])? (?:of |de )?{_NAME}[.]?,? (?:de )?{_YEAR}\M": "dny",
+    rf"\m{_NAME}[.]? {_DAY}(?:st|nd|rd|th)?,? {_YEAR}\M": "ndy",
+}
+_WIDTH = max(map(len, _NAMES)) + 2
+_TABLE = "".join(f"|{line.replace(' ', '|')}|".ljust(_WIDTH) for line in _NAMES)
+
+
+def dates_sql(text: str) -> str:
+    """SQL for a query of the text's days: each as written, as 20260301, and their order."""
+
+    def part(letter: str) -> str:
+        groups = enumerate("".join(_FORMS.values()), start=2)
+        return f"concat({', '.join(f'word[{place}]' for place, each in groups if each == letter)})"
+
+    name = f"strpos('{_TABLE}', '|' || lower({part('n')}) || '|')"
+    month = f"concat({part('m')}, nullif(({name} + {_WIDTH - 1}) / {_WIDTH}, 0))"
+    return rf"""
+    SELECT word[1], {part("y")} || lpad({month}, 2, '0') || lpad({part("d")}, 2, '0'), nth
+    FROM regexp_matches({text}, '({"|".join(_FORMS)})', 'gi') WITH ORDINALITY matched(word, nth)
+"""  # noqa: S608  # ours
