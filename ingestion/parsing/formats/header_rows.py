@@ -14,7 +14,7 @@ SAMPLE_ROWS = 200
 _LONGEST_HEADER = 60
 _NUMERIC_SHARE = 0.8  # of a column's cells
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
-_DATE = re.compile(r"\d{1,2}[.-]? ?[^\W\d_]{3,}[.-]? ?(?:\d\d){1,2}|\d{1,2}(?::\d\d){1,2} [AP]M")
+_DATE = re.compile(r"\d{1,2}\.? [^\W\d_]{3,}\.? \d{4}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 

@@ -71,13 +71,16 @@ class SheetsParser:
 
 
 def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
-    """The workbook without gaps, with raised text, symbols and dates as they are shown.
+    """The workbook without gaps, with raised text, symbols and amounts as they are shown.
 
     Raises the errors in `zip_safety.UNREADABLE`.
     """
     if file_type == filetypes.XLSX:
-        show = xlsx_formats.as_shown(data)
-        return changed(without_gaps(data), _TEXTS, lambda part: show(xlsx_repair.repaired(part)))
+        return changed(
+            without_gaps(data),
+            _TEXTS,
+            lambda part: xlsx_formats.repaired(xlsx_repair.repaired(part)),
+        )
     if file_type == filetypes.ODS:
         return changed(data, _CONTENT, lambda part: with_comments(part, b"<text:p>%s</text:p>"))
     return data
