@@ -37,10 +37,11 @@ _IN_PLACE_OF_KEPT = "\ue010\ue011\ue012\ue013"  # private use: parsers remove it
 _SUPERIOR = "⁰¹²³⁴-⁹"
 _INFERIOR = range(0x2080, 0x208A)
 _NO_WORDS = "™℠"
-# M8×40 is typed M8x40, and 25 µg 25 ug.
-_TYPED = {"x": re.compile("(?<=[0-9])×(?=[0-9])"), "u": re.compile("[µμ](?=[A-Za-zÀ-ɏ])")}
-# What NFKC makes of ℃, ŀ, ½ and ㎧.
-_LEFT = {ord("°"): " ", ord("·"): " ", ord("⁄"): "/", ord("∕"): "/"}
+# M8×40 is typed M8x40, and 25 µg 25 ug; NFKC makes µg of ㎍.
+_MICRO = re.compile("[µμ](?=[A-Za-zÀ-ÖØ-öø-ňŊ-ɏ])")
+_TYPED = {"x": re.compile("(?<=[0-9])×(?=[0-9])"), "u": _MICRO}
+# What NFKC makes of ℃, ŀ, 🄪, ½, ㎧ and ŉ.
+_LEFT = dict(zip(map(ord, "°·〔〕⁄∕ʼ"), "    //'", strict=True))
 # All of Unicode but for ideographs, Hangul and private use, which are letters as they stand.
 _RANGES = (
     (0x80, 0x33FF),
@@ -136,7 +137,7 @@ def normal_form(text: str) -> str:
     for digit, unit in _UNITS.items():
         text = unit.sub(rf"\g<0> \g<1>{digit}", text)
     text = _spaced.sub(" ", _parted.sub(r" \1 ", text)).translate(_KEEP)
-    text = _dropped.sub("", unicodedata.normalize("NFKC", text))
+    text = _MICRO.sub("u", _dropped.sub("", unicodedata.normalize("NFKC", text)))
     return unicodedata.normalize("NFC", text.translate(_GIVE_BACK))
 
 
@@ -154,7 +155,8 @@ def normal_form_sql(expression: str) -> str:
     dropped = (
         f"regexp_replace(normalize({translated_sql(spaced, _KEEP)}, NFKC), '{_DROPPED}', '', 'g')"
     )
-    special = f"normalize({translated_sql(dropped, _GIVE_BACK)}, NFC)"
+    typed = f"regexp_replace({dropped}, '{_MICRO.pattern}', 'u', 'g')"
+    special = f"normalize({translated_sql(typed, _GIVE_BACK)}, NFC)"
     return (
         # ASCII has none; its texts have as many bytes as characters, which is known at once.
         "(SELECT CASE WHEN octet_length(t) = length(t) THEN t"  # noqa: S608  # ours

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingestion.lexical.bigrams import characters, spaced
@@ -87,6 +87,7 @@ def test_all_symbols_separate_words() -> None:
             assert (first, last) == ("a", "b"), hex(code)
 
 
+@example("kan ŉ boek, 25㎍ 🄪 µŉ")
 @given(ANY)
 def test_normalising_twice_is_normalising_once(text: str) -> None:
     once = normal_form(text)
@@ -104,11 +105,11 @@ def test_each_character_has_its_place(text: str) -> None:
 
 
 WORD = st.text(st.characters(categories=("Lu", "Ll"), max_codepoint=0x17F), min_size=2)
-# But for those of Hebrew that are parts of words.
+# But for those of Hebrew that are parts of words, and those that are read as their ASCII form.
 SIGN = st.characters(
     categories=("Sm", "Sc", "Sk", "So", "Po", "Ps", "Pe"),
     min_codepoint=0xA1,
-    exclude_characters="׳״",
+    exclude_characters="׳״„＃＆＋．／",
 )
 
 
