@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
 import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ import redis
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connections
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from kombu.exceptions import OperationalError
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
@@ -40,25 +38,11 @@ from ingestion.files.bucket import BucketStorage
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response: status, body and headers; never cached."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def all_headers(self) -> dict[str, str]:
-        length = str(len(self.body))
-        return {"cache-control": "no-store", "content-length": length, **self.headers}
-
-
 class Plain:
-    """One page, as an ASGI application (`app`) and as a view of Django's (`view`)."""
+    """One page, never cached, as an ASGI application (`app`) and as a view of Django's (`view`)."""
 
-    def __init__(self, answer: Callable[[Mapping[str, str]], Awaitable[Answer]]) -> None:
-        self._answer = answer
+    def __init__(self, respond: Callable[[Mapping[str, str]], Awaitable[HttpResponse]]) -> None:
+        self._respond = respond
 
     async def app(
         self,
@@ -66,21 +50,24 @@ class Plain:
         receive: Callable[[], Awaitable[Mapping[str, Any]]],
         send: Callable[[Mapping[str, Any]], Awaitable[None]],
     ) -> None:
-        headers = {
-            name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
-        }
-        answer = await self._answer(headers)
-        sent = [(name.encode(), each.encode()) for name, each in answer.all_headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": sent})
-        body = b"" if scope["method"] == "HEAD" else answer.body
+        response = await self._uncached(
+            {name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]}
+        )
+        sent = [(name.lower().encode(), each.encode()) for name, each in response.items()]
+        await send({"type": "http.response.start", "status": response.status_code, "headers": sent})
+        body = b"" if scope["method"] == "HEAD" else response.content
         await send({"type": "http.response.body", "body": body})
 
     async def view(self, request: HttpRequest) -> HttpResponse:
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        headers = {name.lower(): each for name, each in request.headers.items()}
-        answer = await self._answer(headers)
-        return HttpResponse(answer.body, status=answer.status, headers=answer.all_headers)
+        return await self._uncached({name.lower(): each for name, each in request.headers.items()})
+
+    async def _uncached(self, headers: Mapping[str, str]) -> HttpResponse:
+        response = await self._respond(headers)
+        response["Cache-Control"] = "no-store"
+        response["Content-Length"] = str(len(response.content))
+        return response
 
 
 HEALTH_PATH = "/health/"
@@ -131,7 +118,7 @@ def storage_answers() -> bool:
     return True
 
 
-async def answer_health(headers: Mapping[str, str]) -> Answer:
+async def answer_health(headers: Mapping[str, str]) -> HttpResponse:
     """The state of each server as JSON; status 503 if a vital one does not answer in PATIENCE s."""
     loop = asyncio.get_running_loop()
     tests = {
@@ -144,7 +131,7 @@ async def answer_health(headers: Mapping[str, str]) -> Answer:
     status = 200 if all(well for probe, well in alive.items() if probe.vital) else 503
     # A test of what is not set up returns None.
     body = {probe.name: well for probe, well in alive.items() if well is not None}
-    return Answer(status, json.dumps(body).encode(), {"content-type": "application/json"})
+    return JsonResponse(body, status=status)
 
 
 health = Plain(answer_health)
@@ -176,10 +163,6 @@ class SiteGauges(Collector):
                 self._metrics = list(released(lambda: list(_measure())))
                 self._until = time.monotonic() + self._seconds
             return self._metrics
-
-    def describe(self) -> list[Metric]:
-        """Nothing: otherwise a registry would query the servers to learn the names."""
-        return []
 
 
 def _measure() -> Iterator[Metric]:
@@ -224,20 +207,16 @@ class SharedProcesses(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from processes.registry().collect()
 
-    def describe(self) -> list[Metric]:
-        """Nothing: otherwise a registry would collect all metrics to learn the names."""
-        return []
 
-
-async def answer_metrics(headers: Mapping[str, str]) -> Answer:
+async def answer_metrics(headers: Mapping[str, str]) -> HttpResponse:
     """The metrics if METRICS_TOKEN is sent; 401 for another token, 404 if the setting is empty."""
     if not settings.METRICS_TOKEN:
-        return Answer(404)
+        return HttpResponse(status=404)
     expected = f"Bearer {settings.METRICS_TOKEN}".encode()
     if not hmac.compare_digest(headers.get("authorization", "").encode(), expected):
-        return Answer(401, headers={"www-authenticate": "Bearer"})
+        return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     body = await asyncio.get_running_loop().run_in_executor(_metrics_thread, exposition)
-    return Answer(200, body, {"content-type": CONTENT_TYPE_LATEST})
+    return HttpResponse(body, content_type=CONTENT_TYPE_LATEST)
 
 
 metrics = Plain(answer_metrics)
