@@ -104,6 +104,7 @@ class ApiViewSet(StrictView, GenericViewSet[Row]):
     permission_classes = [ActionPermission]
     pagination_class: Any = Pages
     filter_backends = ()
+    lookup_value_converter = "int"  # of most rows' ids
     list_parameters: ClassVar[type[ListParameters]] = ListParameters
     permission: ClassVar[str | None] = None
     open_to_read: ClassVar[bool] = False

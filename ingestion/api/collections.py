@@ -140,7 +140,6 @@ class PassageViewSet(mixins.RetrieveModelMixin, _OfDocument):
     serializer_class = ChunkSerializer
     lookup_field = "ordinal"
     lookup_url_kwarg = "chunk"
-    lookup_value_converter = "int"
     error_statuses = (503,)
     queryset = Chunk.objects.none()
 
@@ -173,7 +172,6 @@ class EditViewSet(mixins.RetrieveModelMixin, _OfDocument):
     """The hand edits of a document, including those without a matching passage."""
 
     serializer_class = ChunkEditSerializer
-    lookup_value_converter = "int"
     queryset = ChunkEdit.objects.none()
 
     def get_queryset(self) -> QuerySet[ChunkEdit]:

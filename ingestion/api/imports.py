@@ -198,7 +198,6 @@ class ImportViewSet(ReadViewSet[Import]):
     parser_classes = [ImportParser, ObjectJSONParser]
     permission = "ingestion.add_document"
     lookup_url_kwarg = "number"
-    lookup_value_converter = "int"
     queryset = Import.objects.select_related("collection", "audience").prefetch_related(
         "audience__groups", "audience__people"
     )
@@ -269,5 +268,4 @@ class WatchedFolderViewSet(ReadViewSet[WatchedFolder]):
 
     serializer_class = WatchedFolderSerializer
     lookup_url_kwarg = "number"
-    lookup_value_converter = "int"
     queryset = WatchedFolder.objects.select_related("collection")

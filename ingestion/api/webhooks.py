@@ -51,7 +51,6 @@ class WebhookViewSet(EditableViewSet[Webhook]):
     """Webhooks. Whoever changes one, it acts for from then on."""
 
     serializer_class = WebhookSerializer
-    lookup_value_converter = "int"
     is_repeatable = False  # the response would keep the secret
     queryset = Webhook.objects.all()
 

@@ -52,7 +52,6 @@ class SectionViewSet(ApiViewSet[Document]):
     serializer_class = SectionSerializer
     permission = OPEN
     lookup_url_kwarg = "chunk"
-    lookup_value_converter = "int"
     queryset = Document.objects.none()
 
     def retrieve(self, request: Request, public_id: UUID, chunk: int) -> Response:

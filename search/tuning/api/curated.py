@@ -128,7 +128,6 @@ class CuratedViewSet(EditableViewSet[Row]):
     """Manually maintained rows. 409 if a row conflicts with another one."""
 
     list_parameters: ClassVar[type[ListParameters]] = EnabledParameters
-    lookup_value_converter = "int"
 
     def save(self, form: Any) -> Iterable[str]:
         return curation.save(form.row, form.validated_data, acting_user=actor(self.request))

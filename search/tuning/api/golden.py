@@ -212,7 +212,6 @@ class JudgementViewSet(ReadViewSet[Judgement]):
     serializer_class = JudgementSerializer
     error_statuses = (404,)
     list_parameters = JudgementListParameters
-    lookup_value_converter = "int"
     queryset = Judgement.objects.select_related("query").order_by("-updated", "-pk")
 
     @extend_schema(request=NewJudgementSerializer, responses={200: JudgementSerializer})

@@ -106,7 +106,6 @@ class PublicationViewSet(ReadViewSet[Publication]):
 
     serializer_class = PublicationSerializer
     lookup_url_kwarg = "publication"
-    lookup_value_converter = "int"
     queryset = Publication.objects.select_related("profile", "replaces", "user", "run").defer(
         "run__by_query"
     )
@@ -265,7 +264,6 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
 
     serializer_class = RunSerializer
     lookup_url_kwarg = "run"
-    lookup_value_converter = "int"
     queryset = EvaluationRun.objects.select_related("profile", "baseline", "user").defer("by_query")
 
     def get_serializer_class(self) -> Any:
