@@ -17,21 +17,16 @@ def embedding_text(
     title: str,
     heading_path: Sequence[str],
     text: str,
-    tokenizer: Tokenizer | None = None,
-    options: ChunkingOptions | None = None,
+    tokenizer: Tokenizer,
+    options: ChunkingOptions,
 ) -> str:
     """The text to embed: "Title > Heading > Subheading", a line break, the chunk's text.
 
     The title is omitted if the first heading repeats it. With the tokenizer and options that
     made the chunk, a long prefix is shortened exactly as `chunk_blocks` assumed, so that the
-    result fits the model's window; without a tokenizer the prefix is not shortened.
+    result fits the model's window.
     """
-    names = _names(title, heading_path)
-    if tokenizer is not None:
-        budget = (options or ChunkingOptions()).prefix_tokens
-        prefix = _shortened(tuple(names), budget, tokenizer)
-    else:
-        prefix = PATH_SEPARATOR.join(names)
+    prefix = _shortened(tuple(_names(title, heading_path)), options.prefix_tokens, tokenizer)
     return f"{prefix}\n{text}" if prefix else text
 
 

@@ -125,7 +125,7 @@ def _character_pieces(
 
 def code_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
     """Yield the whole block if it fits, else its lines, with stronger breaks at empty lines."""
-    lines = (span for span in _spans_of_lines(text) if not text[slice(*span)].isspace())
+    lines = (line.span() for line in _LINE.finditer(text) if not line.group().isspace())
     weighed = weigh(text, lines, tokenizer)
     head, total = take_until(weighed, limit)
     if total <= limit:
@@ -154,10 +154,6 @@ def take_until(weighed: Iterator[Weighed], limit: int) -> tuple[list[Weighed], i
         if total > limit:
             break
     return head, total
-
-
-def _spans_of_lines(text: str) -> Iterator[Span]:
-    return (match.span() for match in _LINE.finditer(text))
 
 
 # Sentence boundaries for most written languages, without a model.

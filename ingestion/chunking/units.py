@@ -172,14 +172,11 @@ class UnitReader:
             return None
         self._stack = [*outer, _Name(level, name, self._anchor(name))]
         start = len(block.text) - len(block.text.lstrip())
-        return Piece(start, start + len(text), weight, self._heading_break(level))
+        before = Break.SECTION if level <= LAST_SECTION_LEVEL else Break.SUBSECTION
+        return Piece(start, start + len(text), weight, before)
 
     def _heading_room(self, path: tuple[str, ...]) -> int:
         return self._limits.size(path) // 2
-
-    @staticmethod
-    def _heading_break(level: int) -> Break:
-        return Break.SECTION if level <= LAST_SECTION_LEVEL else Break.SUBSECTION
 
     def _unit(self, block: Block, piece: Piece, *, opens_block: bool) -> Unit:
         # Only a real heading's piece has such a break; any other first piece gets its block's.

@@ -251,9 +251,12 @@ def test_blank_blocks_are_skipped_and_long_gaps_end_a_chunk() -> None:
 
 
 def test_the_prefix_names_title_and_path_once() -> None:
-    assert embedding_text("Guide", ("Guide", "Install"), "x") == "Guide > Install\nx"
-    assert embedding_text("Manual", ("Guide",), "x") == "Manual > Guide\nx"
-    assert embedding_text("", (), "x") == "x"
+    def embedded(title: str, path: tuple[str, ...]) -> str:
+        return embedding_text(title, path, "x", Words(), SMALL)
+
+    assert embedded("Guide", ("Guide", "Install")) == "Guide > Install\nx"
+    assert embedded("Manual", ("Guide",)) == "Manual > Guide\nx"
+    assert embedded("", ()) == "x"
 
 
 def test_long_prefix_is_shortened_in_the_middle_first() -> None:
