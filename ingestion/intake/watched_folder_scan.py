@@ -61,17 +61,15 @@ def scan(
 
     def work(lease: Lease[WatchedFolder]) -> bool:
         outcome = _outcome(_Scan(lease, started + seconds, check))
-        took = time.monotonic() - started
         pause: float = lease.row.poll_seconds
         if outcome.soon:
-            pause = min(pause, max(SETTLE_SECONDS, 2 * took))
+            pause = min(pause, max(SETTLE_SECONDS, 2 * (time.monotonic() - started)))
         lease.postpone(
             timedelta(seconds=pause),
             state=outcome.state,
             message=outcome.message,
             last_counts=outcome.counts,
             last_scan=timezone.now(),
-            last_seconds=took,
             attempts=0,
         )
         return True

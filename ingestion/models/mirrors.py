@@ -23,10 +23,6 @@ MOST_POLL_SECONDS = 7 * 24 * 3600
 
 
 class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
-    def active(self) -> WatchedFolderQuerySet:
-        """The enabled folders of kept collections."""
-        return self.filter(enabled=True, collection__in=Collection.objects.undeleted())
-
     def visible_to(self, viewer: Viewer) -> WatchedFolderQuerySet:
         """The folders mirrored into collections that `viewer` may read."""
         return self.filter(collection__in=Collection.objects.visible_to(viewer))
@@ -82,7 +78,6 @@ class WatchedFolder(Job):
         blank=True, editable=False, help_text=_("What is wrong, and what to do.")
     )
     last_scan = models.DateTimeField(null=True, blank=True, editable=False)
-    last_seconds = models.FloatField(null=True, blank=True, editable=False)
     last_counts = models.JSONField(default=dict, blank=True, editable=False)
     error = None  # type: ignore[assignment]  # `message` is used instead
     added_by = user_or_none(editable=False)
@@ -112,7 +107,7 @@ class WatchedFolder(Job):
     @classmethod
     def open_jobs(cls) -> WatchedFolderQuerySet:
         """The enabled folders of kept collections."""
-        return cls.objects.active()
+        return cls.objects.filter(enabled=True, collection__in=Collection.objects.undeleted())
 
 
 class Mirrored(models.Model):

@@ -39,7 +39,6 @@ class PointCollection(Job):
         default=0, help_text="Points that differed at the last comparison, and were repaired."
     )
     created = models.DateTimeField(default=timezone.now)
-    activated_at = models.DateTimeField(null=True)
     left_at = models.DateTimeField(null=True, help_text="When another one replaced it.")
 
     class Meta:

@@ -53,8 +53,6 @@ def begin(*, shards: int = 0, replicas: int = 1) -> PointCollection:
             _drop(each)
         last = PointCollection.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
         name = f"{ALIAS}_v{last + 1}"
-        while PointCollection.objects.filter(name=name).exists():
-            name += "_"
         engine().create(name, sizes, shards=shards, replicas=replicas)
         for each in PointCollection.objects.filter(state__in=PointCollection.WRITTEN):
             if not engine().exists(each.name):
@@ -110,9 +108,7 @@ def switch(row: PointCollection) -> PointCollection | None:
         before = PointCollection.objects.select_for_update().filter(state=State.ACTIVE).first()
         if before is not None:
             PointCollection.objects.filter(pk=before.pk).update(state=State.PREVIOUS, left_at=now)
-        PointCollection.objects.filter(pk=row.pk).update(
-            state=State.ACTIVE, activated_at=now, left_at=None
-        )
+        PointCollection.objects.filter(pk=row.pk).update(state=State.ACTIVE, left_at=None)
     return before
 
 
