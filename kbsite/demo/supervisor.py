@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from kbsite.demo.stop import STOP_TIMEOUT, SupervisorError, end_group, note_running, run_file
+from kbsite.embedded.server import Server
 from kbsite.embedded.system import EmbeddedServersError
 
 # A guess.
@@ -31,17 +32,6 @@ MAX_ENDS, ENDS_WITHIN = 3, 60.0
 # Seconds between two looks at a server, and the longest between two starts that fail: guesses.
 WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
 COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
-
-
-class Watched(Protocol):
-    """A server that is no child of ours, such as `kbsite.embedded.server.Server`."""
-
-    @property
-    def log(self) -> Path: ...
-
-    def is_up(self) -> bool: ...
-
-    def start(self, *, cancelled: Callable[[], bool]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +59,7 @@ class Supervisor:
         run_dir: Path,
         url: str,
         write: Callable[[str], None],
-        servers: Mapping[str, Watched] | None = None,
+        servers: Mapping[str, Server] | None = None,
         colour: bool = False,
         verbose: bool = False,
     ) -> None:
@@ -138,7 +128,7 @@ class Supervisor:
         thread.start()
         self._threads.append(thread)
 
-    def _watch(self, server: Watched, prefix: str) -> None:
+    def _watch(self, server: Server, prefix: str) -> None:
         """Start a server again when it does not answer twice in a row."""
         pause, missed = WATCH_INTERVAL, 0
         while not self._stopping.wait(pause):

@@ -20,28 +20,25 @@ class Command(BaseCommand):
         parser.add_argument("action", choices=["start", "stop", "status"])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        servers: EmbeddedServers | None = settings.EMBEDDED
-        postgres = servers is not None and settings.EMBEDDED_POSTGRES
-        redis = servers is not None and settings.EMBEDDED_REDIS
+        postgres, redis = settings.EMBEDDED_POSTGRES, settings.EMBEDDED_REDIS
         for name, setting, embedded in (
             ("Postgres", "DATABASE_URL", postgres),
             ("Redis", "REDIS_URL", redis),
         ):
             if not embedded:
                 self.stdout.write(f"{name} is external ({setting} is set): nothing to do here.")
-        if servers is None or not (postgres or redis):
+        if not (postgres or redis):
             return
         try:
-            statuses = self._act(servers, options["action"], postgres=postgres, redis=redis)
+            statuses = self._act(options["action"], postgres=postgres, redis=redis)
         except EmbeddedServersError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(table(statuses))
         if options["action"] == "status" and not all(server.up for server in statuses):
             sys.exit(NOT_ALL_UP)
 
-    def _act(
-        self, servers: EmbeddedServers, action: str, *, postgres: bool, redis: bool
-    ) -> list[ServerStatus]:
+    def _act(self, action: str, *, postgres: bool, redis: bool) -> list[ServerStatus]:
+        servers: EmbeddedServers = settings.EMBEDDED
         if action == "start":
             return list(servers.start(postgres=postgres, redis=redis))
         if action == "stop":

@@ -40,8 +40,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopped. The data is kept.")
         finally:
-            if settings.EMBEDDED is not None:
-                settings.EMBEDDED.stop()
+            settings.EMBEDDED.stop()
 
     def _serve(self, data: Path) -> None:
         call_command("migrate", verbosity=0)
