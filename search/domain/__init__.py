@@ -15,7 +15,7 @@ from search.domain.candidates import (
     Candidates,
     Floats,
     Integers,
-    RetrievalLimits,
+    brings,
     recency,
     row_type,
 )
@@ -55,7 +55,6 @@ from search.domain.rankings import (
     Leaf,
     Node,
     Operation,
-    Source,
     Tier,
 )
 from search.domain.signals import (
@@ -63,7 +62,6 @@ from search.domain.signals import (
     NORMALISED,
     OPTIONAL,
     SIGNALS,
-    SUM_TOLERANCE,
     Classifier,
     Comparison,
     Fusion,

@@ -173,31 +173,19 @@ class Candidates:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalLimits:
-    """The reach of a search: its depth (candidates per signal), and the signals that run.
+def brings(
+    rows: npt.NDArray[Any], depth: int, signals: frozenset[Signal], *, vector_only: bool
+) -> Booleans:
+    """Whether each candidate of a wide set belongs to the candidate set of a search.
 
-    With `vector_only`, only the vector signal generates candidates.
+    Of a search with these signals and this depth (candidates a signal); with `vector_only`, only
+    the vector signal generates candidates.
     """
-
-    depth: int
-    signals: frozenset[Signal]
-    vector_only: bool = False
-
-    def brings(self, rows: npt.NDArray[Any]) -> Booleans:
-        """Whether each candidate of a wide set belongs to this search's candidate set."""
-        limits = np.array([self._limit(generator) for generator in GENERATORS])
-        places = rows["places"]
-        return np.asarray(((places > 0) & (places <= limits)).any(axis=1))
-
-    def _limit(self, generator: str) -> float:
-        """The last rank of a candidate generator that this search includes."""
-        if generator == IDENTIFIER:
-            return max(self.depth, MAX_IDENTIFIER_MATCHES)
-        if generator == PINNED:
-            return math.inf
-        generating = {Signal.VECTOR} if self.vector_only else self.signals
-        return self.depth if Signal(generator) in generating else 0
+    generating = {Signal.VECTOR} if vector_only else signals
+    limits = {signal.value: depth if signal in generating else 0.0 for signal in SIGNALS}
+    limits |= {IDENTIFIER: max(depth, MAX_IDENTIFIER_MATCHES), PINNED: math.inf}
+    places, last = rows["places"], np.array([limits[generator] for generator in GENERATORS])
+    return np.asarray(((places > 0) & (places <= last)).any(axis=1))
 
 
 def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:

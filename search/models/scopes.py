@@ -12,18 +12,15 @@ from django.db.models import Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.files.filetypes import SUPPORTED
+from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import Collection, Visibility
 from search.domain import Profile
 from search.models.profiles import SearchProfile, in_force_first
 
-TYPES = {kind.media_type: kind.label for kind in SUPPORTED.values()}
-"""The label of each document type that can be uploaded, by media type."""
-
 
 def check_type(value: str) -> None:
     """Raise ValidationError for a media type that no document has."""
-    if value not in TYPES:
+    if value not in TYPE_LABELS:
         raise ValidationError(
             _("“%(value)s” is not the media type of a document, such as application/pdf."),
             params={"value": value},
@@ -95,7 +92,7 @@ class ScopeProfile(models.Model):
         """The name of the collection or of the type."""
         if self.collection is not None:
             return str(self.collection)
-        return TYPES.get(self.media_type, self.media_type)
+        return TYPE_LABELS.get(self.media_type, self.media_type)
 
     def clean_fields(self, exclude: Container[str] | None = None) -> None:
         super().clean_fields(exclude)

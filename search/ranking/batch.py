@@ -24,8 +24,8 @@ from search.domain import (
     Fusion,
     Integers,
     Profile,
-    RetrievalLimits,
     Signal,
+    brings,
     recency,
 )
 from search.ranking.cosine_scale import MINILM, CosineScale
@@ -126,7 +126,7 @@ def prepare(
         vector_only = (
             profile.vector_candidates_only and candidates.by_meaning and Signal.VECTOR in signals
         )
-        places = np.flatnonzero(RetrievalLimits(profile.depth, signals, vector_only).brings(rows))
+        places = np.flatnonzero(brings(rows, profile.depth, signals, vector_only=vector_only))
         raw = raw[places]
         raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
         since = now - candidates.at if now and candidates.at else timedelta(0)

@@ -20,11 +20,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.mixins import ViewersForm, moment_column
 from common.admin.versions import STATE_LABELS, VersionPages
+from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import Collection
 from search.domain import About, columns_about
 from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
-from search.models.scopes import TYPES, names_in_force
+from search.models.scopes import names_in_force
 from search.presets.default import DEFAULT
 from search.presets.seeds import PRESETS
 from search.signals import registry
@@ -190,7 +191,7 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        types = sorted(TYPES.items(), key=lambda each: each[1].casefold())
+        types = sorted(TYPE_LABELS.items(), key=lambda each: each[1].casefold())
         self._offer("media_type", [("", "---------"), *types])
         names = [(name, str(row)) for name, row in names_in_force().items()]
         current = self.instance.profile
