@@ -54,13 +54,10 @@ def still_permitted(user: User | None, *, override: bool) -> bool:
     return user is not None and user.is_active and user.has_perms(permissions(override=override))
 
 
-def in_background(row: GatedJob, plan: MeasurementPlan, background: bool | None) -> bool:
-    """Enqueue the measurement of `row` if a worker must do it; return whether.
-
-    If `background` is None, the plan decides.
-    """
+def in_background(row: GatedJob, plan: MeasurementPlan) -> bool:
+    """Enqueue the measurement of `row` if a worker must do it; return whether."""
     is_measured = not any(run.is_open for run in row.runs)
-    if is_measured or not (plan.background if background is None else background):
+    if is_measured or not plan.background:
         return False
     enqueue(type(row), row.pk)
     return True

@@ -34,13 +34,12 @@ def publish(
     reason: str = "",
     override: bool = False,
     expected: str = "",
-    background: bool | None = None,
 ) -> Publication:
     """Publish the profile; return the publication: published, refused, failed or being measured.
 
     `override` publishes whatever the gate finds: that needs a reason. `expected` is a
     `fingerprint`: if the profile's differs, RunConflict is raised. With more golden queries than
-    the gate's setting, or `background`, a worker measures. `acting_user` None is the system
+    the gate's setting a worker measures. `acting_user` None is the system
     itself. Raises NotPermitted, and ProfileError for a profile that cannot be published at all.
     """
     _check_permitted(acting_user, override=override, reason=reason)
@@ -53,7 +52,7 @@ def publish(
                 profile, acting_user=acting_user
             )
             publication.save(update_fields=["run"])
-        if gate_runs.in_background(publication, plan, background):
+        if gate_runs.in_background(publication, plan):
             return publication
     return carry_out(publication.pk)
 

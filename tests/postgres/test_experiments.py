@@ -26,7 +26,7 @@ from search.parts.experiments.interleaving import A, B
 from search.parts.experiments.models import Experiment
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning import publications
-from search.tuning.models import ProfileChange
+from search.tuning.models import ProfileChange, PublishGate
 from tests.support.events import make_event
 from tests.support.golden_library import (
     KEYWORDS_ONLY,
@@ -142,7 +142,8 @@ class TestGate:
         judge_all(harbour, administrator)
         plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
         experiment = life_cycle.plan(plan, acting_user=administrator)
-        experiment = life_cycle.start(experiment, acting_user=administrator, background=True)
+        PublishGate.objects.update_or_create(pk=1, defaults={"background_above": 0})
+        experiment = life_cycle.start(experiment, acting_user=administrator)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
         with pytest.raises(RunConflict, match="Only one experiment can run"):
             life_cycle.start(planned(published(depth=80)), acting_user=None)

@@ -103,13 +103,12 @@ def start(
     acting_user: User | None,
     override: bool = False,
     reason: str = "",
-    background: bool | None = None,
 ) -> Experiment:
     """Start the experiment; return it running, refused (a draft with `refusals`) or in measurement.
 
     Each arm that is not active itself goes through the gate, as for publishing. `override`
     starts it whatever the gate finds: that needs a reason. With more golden queries than the
-    gate's setting, or `background`, a worker measures. `acting_user` None is the system itself.
+    gate's setting a worker measures. `acting_user` None is the system itself.
     Raises NotPermitted, ExperimentError, RunConflict.
     """
     _check_permitted(acting_user, override=override)
@@ -130,7 +129,7 @@ def start(
         runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
         row.run_a, row.run_b = runs.get(row.a_id), runs.get(row.b_id)
         row.save()
-        if gate_runs.in_background(row, measurement, background):
+        if gate_runs.in_background(row, measurement):
             return row
     return carry_out(row.pk)
 
