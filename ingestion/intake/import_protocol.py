@@ -65,17 +65,6 @@ class Skip(Exception):
         self.items = tuple(items)
 
 
-class TryLater(Exception):
-    """The whole import pauses, as a server requested; the item is retried afterwards.
-
-    After `runner.MAX_ATTEMPTS` attempts, the item fails with the message.
-    """
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message)
-        self.seconds = seconds
-
-
 class ImportSource:
     """Base of the sources: created for one import, open for a slice of work.
 
@@ -109,7 +98,8 @@ class ImportSource:
     def take(self, item: ImportItem) -> AbstractContextManager[ItemFile]:
         """A context manager with the open file of an item, which it closes and removes.
 
-        Raises IngestionError (the item failed), Skip or TryLater on entry.
+        Raises IngestionError (the item failed) or Skip on entry; after RetryLater the whole import
+        pauses, and the item is tried again, up to MAX_ATTEMPTS times.
         """
         raise NotImplementedError
 

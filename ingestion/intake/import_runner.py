@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.documents.restricted_readers import Readers
-from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
+from ingestion.errors import EmptyFile, IngestionError, NotStored, RetryLater, UnsupportedType
 from ingestion.intake.import_kinds import source_for
 from ingestion.intake.import_protocol import (
     ImportRefused,
@@ -30,7 +30,6 @@ from ingestion.intake.import_protocol import (
     ItemDraft,
     ItemFile,
     Skip,
-    TryLater,
 )
 from ingestion.intake.imports import metadata_of, remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
@@ -110,7 +109,7 @@ class _Run:
                 if self.of.discovered is None:
                     self._discover(source)
                 return self._take_some(source)
-        except TryLater as later:
+        except RetryLater as later:
             # Failed discoveries count as attempts of the import; items count their own.
             changes = {} if self.of.discovered is None else {"attempts": 0}
             self.lease.postpone(timedelta(seconds=later.seconds), **changes)
@@ -155,7 +154,7 @@ class _Run:
         return None
 
     def _take(self, source: ImportSource, item: ImportItem) -> None:
-        """Ingest one item and record its result. Raises TryLater if the whole import must wait."""
+        """Ingest one item and record its result. Raises RetryLater if the import must wait."""
         item.attempts += 1
         item.save(update_fields=["attempts"])
         try:
@@ -173,7 +172,7 @@ class _Run:
                 self._note(file.items)
         except Skip as skip:
             self._note_end(item, S.SKIPPED, str(skip), skip.items)
-        except TryLater as later:
+        except RetryLater as later:
             if item.attempts < MAX_ATTEMPTS:
                 raise
             self._note_end(item, S.FAILED, str(later))

@@ -13,7 +13,7 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.errors import RetryLater, RobotsRefused
+from ingestion.errors import RobotsRefused
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.intake.import_protocol import (
     ImportRefused,
@@ -21,7 +21,6 @@ from ingestion.intake.import_protocol import (
     ItemDraft,
     ItemFile,
     Skip,
-    TryLater,
 )
 from ingestion.intake.site_crawling import CrawledPage, Robots, read_page, read_sitemap
 from ingestion.intake.url_fetching import Policy, fetch, file_name
@@ -116,8 +115,6 @@ class UrlSource(ImportSource):
             answer = stack.enter_context(
                 fetch(target, self._policy, admit=lambda one: self._admit(one, item))
             )
-        except RetryLater as pause:
-            raise TryLater(str(pause), pause.seconds) from pause
         except RobotsRefused as refusal:
             raise Skip(str(refusal)) from refusal
         file = answer.file
@@ -155,17 +152,14 @@ class SitemapSource(UrlSource):
     def discover(self) -> Iterable[ItemDraft]:
         self.check()
         origin = read_target(self.of.origin)
-        try:
-            count = 0
-            for url in dict.fromkeys(self._listed(origin)):
-                if read_target(url).host != origin.host:
-                    continue
-                yield ItemDraft(url)
-                count += 1
-                if count == self._options.pages:
-                    return
-        except RetryLater as pause:
-            raise TryLater(str(pause), pause.seconds) from pause
+        count = 0
+        for url in dict.fromkeys(self._listed(origin)):
+            if read_target(url).host != origin.host:
+                continue
+            yield ItemDraft(url)
+            count += 1
+            if count == self._options.pages:
+                return
         if not count:
             raise ImportRefused(
                 gettext("The sitemap lists no pages of this host. Check its address.")

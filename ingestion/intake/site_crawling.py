@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import IO
 from xml.parsers import expat
 
@@ -14,7 +15,7 @@ from protego import Protego
 from ingestion.errors import AddressRefused, FetchError, RetryLater, RobotsRefused
 from ingestion.intake.url_fetching import Policy, fetch
 from ingestion.intake.url_guard import Target, read_target
-from ingestion.intake.url_transport import MIB, counted, inflated, is_gzip
+from ingestion.intake.url_transport import GZIP_START, MIB, counted, inflated
 
 # RFC 9309 requires at least 500 kB; the rest is ignored.
 _LARGEST = MIB
@@ -95,19 +96,14 @@ def read_sitemap(file: IO[bytes], url: str, limit: int) -> Sitemap:
     head = file.read(512)
     file.seek(0)
     parts: Iterator[bytes] = iter(lambda: file.read(_BLOCK_BYTES), b"")
-    if is_gzip(head):
+    if head.startswith(GZIP_START):
         parts = counted(inflated(parts), limit)
         first = next(parts, b"")
-        head, parts = first[:512], _chained(first, parts)
+        head, parts = first[:512], chain((first,), parts)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return _Reader(url).read(parts)
     text = b"".join(counted(parts, limit)).decode("utf-8", "replace")
     return Sitemap(tuple(_addresses(text.splitlines(), url)))
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _addresses(texts: list[str], url: str) -> Iterator[str]:

@@ -175,7 +175,3 @@ def inflated(parts: Iterable[bytes]) -> Iterator[bytes]:
             yield out
         if not inflater.eof:
             raise FetchError("The response was cut off. Try again later.")
-
-
-def is_gzip(head: bytes) -> bool:
-    return head.startswith(GZIP_START)
