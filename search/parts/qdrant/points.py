@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
+from common import UserError
+
 TERMS = "terms"
 """The name of the sparse vector; dense ones are named by `space_name`."""
 GRAPH_BEAM = 800
@@ -19,7 +21,7 @@ OVERSAMPLING = 2.0
 A guess: 1 and 3 found as much."""
 
 
-class EngineError(Exception):
+class EngineError(UserError):
     """The engine failed: it cannot be reached, is too slow, or refused the request."""
 
 

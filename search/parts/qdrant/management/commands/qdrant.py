@@ -12,7 +12,6 @@ from ingestion.management import PlainCommand
 from search.parts.qdrant import rebuilding, syncing
 from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
-from search.parts.qdrant.points import EngineError
 from search.tuning import gate_runs
 
 State = PointCollection.State
@@ -42,11 +41,8 @@ class Command(PlainCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.QDRANT_URL:
             raise CommandError("QDRANT_URL is not set: see docs/scale.md.")
-        try:
-            for line in _ACTIONS[options["action"]](options):
-                self.stdout.write(line)
-        except EngineError as error:
-            raise CommandError(str(error)) from error
+        for line in _ACTIONS[options["action"]](options):
+            self.stdout.write(line)
 
 
 def _status(options: dict[str, Any]) -> list[str]:
