@@ -18,7 +18,6 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
 from common import UserError
 from ingestion.embedding.config import usable_cores
@@ -26,6 +25,7 @@ from kbsite.demo.stop import SupervisorError
 from kbsite.demo.supervisor import Program
 from kbsite.embedded import Server, ensure_servers
 from kbsite.layout import BASE_DIR, IS_WHEEL
+from kbsite.operations.probes.database import unknown_migrations
 
 ADMINISTRATOR = "admin"
 PASSWORD_BYTES = 12  # 16 letters
@@ -78,7 +78,9 @@ def embedded_servers() -> dict[str, Server]:
 def migrate(say: Callable[[str], None]) -> None:
     """Apply the migrations that are missing. Raises IncompatibleDatabase."""
     executor = MigrationExecutor(connection)
-    if unknown := _unknown_migrations(executor.loader):
+    own = {each.label for each in apps.get_app_configs() if each.name.split(".")[0] in OWN_PACKAGES}
+    applied = sorted(key for key in executor.loader.applied_migrations if key[0] in own)
+    if unknown := unknown_migrations(applied):
         raise IncompatibleDatabase(
             "The database holds data of a checkout before 0.1.0, or of a newer version (its "
             f"migration {unknown[0]} is not known here), and cannot be upgraded: export what you "
@@ -88,18 +90,6 @@ def migrate(say: Callable[[str], None]) -> None:
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         say("Creating the tables")
         call_command("migrate", verbosity=0, interactive=False)
-
-
-def _unknown_migrations(loader: MigrationLoader) -> list[str]:
-    """The applied migrations of our own apps that this code does not have."""
-    own = {each.label for each in apps.get_app_configs() if each.name.split(".")[0] in OWN_PACKAGES}
-    replaced = {key for each in loader.disk_migrations.values() for key in each.replaces}
-    disk = replaced.union(loader.disk_migrations)
-    return sorted(
-        f"{app}.{name}"
-        for app, name in loader.applied_migrations
-        if app in own and (app, name) not in disk
-    )
 
 
 def collect_static(say: Callable[[str], None]) -> None:

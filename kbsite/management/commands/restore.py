@@ -8,11 +8,11 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 from django.db import connections
-from django.db.migrations.loader import MigrationLoader
 
 from ingestion.management import PlainCommand
 from kbsite.management.commands.backup import add_folder, required_folder
 from kbsite.operations import backups, dumps
+from kbsite.operations.probes.database import unknown_migrations
 
 
 class Command(PlainCommand):
@@ -58,16 +58,7 @@ class Command(PlainCommand):
 
 def _require_known_migrations(snapshot: backups.Snapshot) -> None:
     """Raise BackupError if the snapshot was made by a newer version than this code."""
-    disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
-    # A squashed migration is recorded with those that it replaces.
-    known = disk.keys() | {key for each in disk.values() for key in each.replaces}
-    apps = {app for app, _ in disk}
-    unknown = [
-        f"{app}.{name}"
-        for app, name in snapshot.migrations
-        if app in apps and (app, name) not in known
-    ]
-    if unknown:
+    if unknown := unknown_migrations(snapshot.migrations):
         raise dumps.BackupError(
             f"The snapshot was made by a newer version of Steelyard: this one lacks "
             f"{', '.join(unknown)}. Install that version, then restore again."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from django.conf import settings
 from django.db import ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
@@ -137,6 +138,15 @@ def is_migrated() -> bool:
     """Whether the database has the tables of this version."""
     executor = MigrationExecutor(connection)
     return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+def unknown_migrations(applied: Iterable[Sequence[str]]) -> list[str]:
+    """The migrations (app, name) among these that this code lacks, of apps that it has."""
+    disk = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    # A squashed migration is recorded with those that it replaces.
+    known = disk.keys() | {key for each in disk.values() for key in each.replaces}
+    apps = {app for app, _ in disk}
+    return [f"{app}.{name}" for app, name in applied if app in apps and (app, name) not in known]
 
 
 @register("migrations", needs="database")
