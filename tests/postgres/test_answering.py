@@ -304,11 +304,11 @@ def test_instant_answer_takes_this_number_of_queries(
     monkeypatch.setattr(answering, "model_for", lambda *_: None)
     answering.answer(asked())
     # The profile, the search (3: its words are ordinary, so no spelling is looked up), the context
-    # (2), the space, the answer and its sources.
+    # (2), the answer and its sources.
     with django_assert_max_num_queries(12) as captured:
         answer = answering.answer(asked(parameters=None))
     sent = [query["sql"] for query in captured.captured_queries]
-    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 9
+    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 8
     use(monkeypatch, TRUE)
     with django_assert_max_num_queries(14) as captured:
         answering.answer(

@@ -159,7 +159,7 @@ def test_every_step_of_the_tutorial_works(open_page: OpenPage, admin: User) -> N
     expect(page.locator("#wb-toast")).to_have_text(f"Answers in full: {right}")
     assert Judgement.objects.get(judge=admin).query.text == question
     page.keyboard.press("z")
-    expect(page.locator("#wb-toast")).to_contain_text("has been removed")
+    expect(page.locator("#wb-toast")).to_contain_text("was removed")
     page.keyboard.press("3")
     expect(page.locator("#wb-toast")).to_have_text(f"Answers in full: {right}")
 
