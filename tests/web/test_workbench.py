@@ -403,3 +403,12 @@ class TestJudging:
         assert "must be first" in html
         undo(client, steps.pop())
         assert not GoldenQuery.objects.exists()
+
+    def test_undo_keeps_what_another_person_requires_first_since(
+        self, client: Client, active: SearchProfile, library: SimpleNamespace
+    ) -> None:
+        step = judge(client, "lamp", library.logbook, "first").json()["undo"]
+        other = signed_in(staff("other", *TUNER))
+        judge(other, "lamp", library.regions, "first")
+        assert "was kept" in ask(client, "judge", {**step, "undoes": True}).json()["said"]
+        assert GoldenQuery.objects.get().must_be_first == library.regions

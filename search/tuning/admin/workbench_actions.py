@@ -180,10 +180,16 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
         removed, nothing = gettext("Your grade was removed."), gettext("You have not graded this.")
         said = removed if cleared else nothing
     elif action in ("first", "not-first"):
-        must_be_first = document if action == "first" else None
-        judging.set_must_be_first(text, collections, must_be_first, acting_user=user)
-        message = gettext("%(title)s must be first for “%(text)s”.")
-        if must_be_first is None:
+        if posted.get("expected", _first_id(query)) != _first_id(query):
+            message = gettext(
+                "Another person has since changed the must-be-first document of “%(text)s”; it "
+                "was kept."
+            )
+        elif action == "first":
+            judging.set_must_be_first(text, collections, document, acting_user=user)
+            message = gettext("%(title)s must be first for “%(text)s”.")
+        else:
+            judging.set_must_be_first(text, collections, None, acting_user=user)
             message = gettext("“%(text)s” no longer has a must-be-first document.")
         said = message % {"title": document.title, "text": text}
     else:
@@ -199,13 +205,16 @@ def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 def _inverse(
     query: GoldenQuery | None, document: Document, action: str, user: User
 ) -> dict[str, str]:
-    """The part of a request that takes `action` back."""
+    """The part of a request that takes `action` back, if no other person changed it since."""
     if action in ("first", "not-first"):
-        first = query and query.must_be_first
-        return (
-            {"action": "first", "document": str(first.public_id)}
-            if first
-            else {"action": "not-first"}
-        )
+        before, after = _first_id(query), str(document.public_id) if action == "first" else ""
+        back = {"action": "first", "document": before} if before else {"action": "not-first"}
+        return {**back, "expected": after}
     own = query and judging.own_judgement(query, document, user)
     return {"action": str(own.grade), "note": own.note} if own else {"action": "clear"}
+
+
+def _first_id(query: GoldenQuery | None) -> str:
+    """The public id of the document that must be first; empty without one."""
+    first = query and query.must_be_first
+    return str(first.public_id) if first else ""

@@ -331,6 +331,7 @@
     if (!last) return confirmed("There is nothing to undo.");
     const answer = await ask("judge", { ...last, undoes: true });
     if (answer) await showJudgement(answer);
+    else undos.push(last); // the server did not answer: nothing was taken back
   }
 
   async function showJudgement(answer) {
