@@ -105,7 +105,7 @@ def _replay(statements: list[list[tuple[str, Any]]]) -> Callable[[int], None]:
         password=database.get("PASSWORD") or None,
         dbname=database["NAME"],
         port=database.get("PORT") or None,
-        options="-c jit=off",
+        options=database["OPTIONS"]["options"],
         autocommit=True,
         cursor_factory=psycopg.ClientCursor,
     )

@@ -11,10 +11,10 @@ from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
 from search.answers.checking.names import abbreviates, bare, names, same_name
 from search.answers.checking.numerals import cardinals
-from search.answers.content_words import words
+from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Statement
 from search.answers.question_forms import NUMBER
-from search.answers.quote_pieces import Quote
+from search.answers.quote_pieces import Quote, is_label
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import RecordLookup
 from search.query.spelling_correction import edit_distance
@@ -28,6 +28,9 @@ CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.
 # Of a question for a number with none in the paragraph or row of the best sentence. Fitted on the
 # same sets, on whole pieces.
 NO_NUMBER = -2.4
+# Of a section whose own heading the question says in full, with no name that the context lacks.
+# Fitted on both manuals, beside the others (benchmarks/results/answers.md).
+HEADING = 0.6
 MISSPELT_FROM = 6  # letters of a name: a shorter one is one letter from other words. A guess
 WIDEST = 6.0  # margins beyond it say no more; a guess
 # The mean of the fit's questions stands for a confidence that is unknown.
@@ -47,10 +50,11 @@ def answerability(
     """The probability, in (0, 1), that the piece around the best sentence answers.
 
     The confidence of the `retrieval`, the margin over the best sentence of another passage and the
-    share of the question's content words that the piece says with its headings raise it. A number
-    that the passage lacks lowers it, and so does a name or an identifier that the context lacks,
-    and no number in its sentence's paragraph or row where one is asked for. It is at most NO_RECORD
-    for a piece of another record than the one that is asked for.
+    share of the question's content words that the piece says with its headings raise it, and so
+    does a heading that the question says in full. A number that the passage lacks lowers it, and so
+    does a name or an identifier that the context lacks, and no number in its sentence's paragraph
+    or row, or in a label such as “Default: 5”, where one is asked for. It is at most NO_RECORD for
+    a piece of another record than the one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -62,18 +66,32 @@ def answerability(
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
     headings = " ".join((best.section.title, *best.section.heading_path))
-    piece = " ".join(best.passage.text[part.start : part.end] for part in quote.parts)
+    parts = [best.passage.text[part.start : part.end] for part in quote.parts]
+    is_absent = _names_something_absent(question, context)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)
-        + SAID * own.share(own.lexemes_in(f"{headings} {piece}"))
+        + SAID * own.share(own.lexemes_in(" ".join([headings, *parts])))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
-        + ABSENT * _names_something_absent(question, context)
-        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(best.line))
+        + (ABSENT if is_absent else HEADING * _says_heading(own, best))
+        + NO_NUMBER * _lacks_number(question, best, parts)
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
     return min(probability, NO_RECORD) if _is_another_record(best, lookup) else probability
+
+
+def _lacks_number(question: str, best: Offer, piece: Sequence[str]) -> bool:
+    """Whether a number is asked for, and the sentence's line and the piece's labels have none."""
+    lines = (best.line, *filter(is_label, piece))
+    return NUMBER.search(question) is not None and not any(map(_has_number, lines))
+
+
+def _says_heading(question: QuestionWords, best: Offer) -> bool:
+    """Whether the question says each word of the heading of a sentence's section."""
+    heading = "".join(best.section.heading_path[-1:])
+    own = set(words(heading)) - STOP
+    return heading != best.section.title and bool(own) and all(map(question.lexemes_in, own))
 
 
 def _names_something_absent(question: str, context: Context) -> bool:

@@ -33,6 +33,7 @@ _HANGS = re.compile(
 _PICTURE = re.compile(r"\[[^\[\]]+\]\Z")  # its alternative text, alone
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
+_NAME = re.compile(r"\S+(?:\(.*\))?\W*", re.DOTALL)  # get_object(klass, *args)
 _COLONS = (":", "：")
 
 
@@ -137,8 +138,11 @@ def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[
     sentences around it within MOST characters.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
-    if all(parts[place].kind is Kind.ITEM for place in own):  # it defines a term: its list, too
-        above = passage.named_at(parts[at].start).heading_path[:-1]
+    path = passage.named_at(parts[at].start).heading_path
+    is_item = all(parts[place].kind is Kind.ITEM for place in own)  # it defines a term
+    if is_item or all(is_name(passage.text[parts[p].start : parts[p].end]) for p in own):
+        # With its list; with the sections below a name.
+        above = path[:-1] if is_item else path
         paths = [passage.named_at(part.start).heading_path for part in parts]
         own = [place for place, path in enumerate(paths) if path[: len(above)] == above]
     section = _Section(passage.text, parts, own[0], own[-1])
@@ -243,6 +247,11 @@ class _Section:
         while span[-1] != at and self.words(span[-1]).endswith(_COLONS):
             span.pop()
         return tuple(span)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is only a name, or the signature of a function."""
+    return _NAME.fullmatch(text) is not None
 
 
 def is_label(text: str) -> bool:

@@ -19,7 +19,7 @@ from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
-from search.answers.quote_pieces import TextPart, parts_of, stands_alone
+from search.answers.quote_pieces import TextPart, is_label, is_name, parts_of, stands_alone
 from search.domain import TermStatistic
 from search.presentation.records import NO_LOOKUP, RecordLookup
 
@@ -57,15 +57,41 @@ _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|spec
 LONGEST_TERM = 3  # words
 
 
-def definition_of(question: str) -> re.Pattern[str] | None:
-    """The beginning of a sentence that defines the term a question in English asks about; None if
-    it asks about none.
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The headings that are the name of a term, such as “DateField.auto_now” for auto_now, below
+    which the first sentence defines it; and how a sentence begins that does so anywhere, if the
+    question says that it asks for one.
     """
+
+    heading: re.Pattern[str]
+    sentence: re.Pattern[str] | None
+
+    def begins_at(self, passage: Passage, offset: int) -> bool:
+        """Whether the section at an offset begins with such a heading.
+
+        What begins without its heading goes on from the passage before.
+        """
+        name = "".join(passage.named_at(offset).heading_path[-1:])
+        begins = passage.text.startswith(name, passage.section_start(offset))
+        return begins and self.heading.fullmatch(name) is not None
+
+    def is_in(self, text: str) -> bool:
+        """Whether a sentence defines the term."""
+        return self.sentence is not None and self.sentence.match(text) is not None
+
+
+def definition_of(question: str) -> Definition | None:
+    """The definition of the term that a question in English asks about, or is; None for others."""
     term = _TERM.fullmatch(question)
-    if not term or len(name := (term["one"] or term["other"]).split()) > LONGEST_TERM:
+    name = (term["one"] or term["other"] if term else question).split()
+    if not 0 < len(name) <= LONGEST_TERM:
         return None
     form = r"\s+".join(map(re.escape, name))
-    return re.compile(rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}")
+    sentence = rf"(?i)\W*(?:(?:an?|the)\b)?\W*{form}(?:e?s)?\W*(?:\w+\s)?{_IS}"
+    return Definition(
+        re.compile(rf"(?i)(?:\S+\.)?{form}(?:\(.*\))?"), re.compile(sentence) if term else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +181,19 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
     parts, held = _record_parts(passage, lookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
     before: frozenset[str] = frozenset()
-    section, around, number, is_defined = passage, names, -1, False
+    form = question.definition
+    section, around, number, is_defined, is_named = passage, names, -1, False, False
     for at, part in enumerate(parts):
         if part.section != number:
             section, number, is_defined = passage.named_at(part.start), part.section, False
             around = question.lexemes_in(" ".join((section.title, *section.heading_path)))
+            is_named = form is not None and form.begins_at(passage, part.start)
             before = frozenset()
         text = passage.text[part.start : part.end]
         own = question.lexemes_in(text)
         if any(map(str.isalnum, text)) and stands_alone(passage, part):
-            form = question.definition
-            defines = not is_defined and bool(form and form.match(text))
+            is_first = is_named and not is_label(text) and not is_name(text)
+            defines = not is_defined and (is_first or bool(form and form.is_in(text)))
             is_defined = is_defined or defines
             yield Offer(
                 passage,
@@ -215,7 +243,7 @@ class QuestionWords:
     """The lexemes of a question with their weights; `definition` is that of `definition_of`."""
 
     weights: Mapping[str, float]
-    definition: re.Pattern[str] | None = None
+    definition: Definition | None = None
 
     def share(self, terms: Set[str]) -> float:
         """The share, in [0, 1], of the weights that these lexemes have; 0 without weights."""

@@ -116,7 +116,8 @@ class RecordLookup:
     def _in_heading(self, heading: str) -> float:
         if self._is_numbered(heading):
             return FULL + DEFINED
-        strength, is_first = self._match(heading)
+        # DateField.auto_now defines auto_now.
+        strength, is_first = max(map(self._match, (heading, heading.rpartition(".")[2])))
         return strength + (DEFINED if is_first else NAMED) if strength else 0.0
 
     def _match(self, text: str) -> tuple[float, bool]:

@@ -5,6 +5,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -193,22 +194,37 @@ SETTINGS = (
 )
 
 
-def manual() -> Context:
+# A class and its attribute; a function whose second signature has what both do.
+REFERENCE = (
+    ("heading", "DayField"),
+    ("paragraph", "DayField(set_now=False, **options)"),
+    ("paragraph", "A day. The options set_now and default exclude each other. " * 20),
+    ("heading", "DayField.set_now"),
+    ("paragraph", "Writes the day of each save. Useful where changes are listed."),
+    ("heading", "get_one()"),
+    ("paragraph", "get_one(kind, *args)"),
+    ("heading", "get_one() > aget_one"),
+    ("paragraph", "Raises Missing if there is none."),
+)
+
+
+def manual(blocks: Sequence[tuple[str, str]] = SETTINGS) -> Context:
     """A passage with a layout: a definition, steps, code and a table, each between long prose."""
     text, layout, sections = "", [], []
-    for kind, block in SETTINGS:
+    for kind, written in blocks:
+        block = written.split(" > ")[-1]
         layout.append((len(text), kind))
         if kind == "heading":
-            sections.append((len(text), ("Manual", block)))
+            sections.append((len(text), ("Manual", *written.split(" > "))))
         text += block.strip() + "\n\n"
     return Context(
         (passage(1, text.strip(), "Manual", layout=tuple(layout), sections=tuple(sections)),)
     )
 
 
-def shown(question: str) -> str:
+def shown(question: str, blocks: Sequence[tuple[str, str]] = SETTINGS) -> str:
     """The text of the answer by pieces, beside a passage about something else."""
-    held = Context((*manual().passages, passage(2, "Bread needs yeast.")))
+    held = Context((*manual(blocks).passages, passage(2, "Bread needs yeast.")))
     found = extract(Query(question), held, embedder=None, most=3, confidence=1)
     answer = Answered("1", question, question, Mode.AUTO, Mode.AUTO, context=held)
     return quoted_answer(answer, found.quotes, found.short, is_marked=found.is_marked).text
@@ -261,6 +277,35 @@ def test_a_term_is_defined_by_the_first_sentence_that_says_what_it_is() -> None:
     assert quoted("What do beams mean?", held)[0] != "A beam is a bar."  # another form of it
 
 
+def test_the_first_sentence_below_the_name_of_a_term_defines_it() -> None:
+    for question in ("What does set_now do?", "set_now"):
+        assert quoted(question, manual(REFERENCE))[0] == "Writes the day of each save."
+
+
+def test_what_goes_on_from_the_passage_before_defines_nothing() -> None:
+    own = manual(REFERENCE).passages[0]
+    text = own.text[own.text.index("Useful where") :]
+    sections = ((0, ("Manual", "DayField.set_now")),)
+    later = replace(own, number=2, rank=2, text=text, layout=(), sections=sections)
+    other = passage(1, "The option set_now is off.")
+    assert quoted("What does set_now do?", Context((other, later)))[0] == other.text
+
+
+def test_a_signature_is_shown_with_what_is_said_below_it() -> None:
+    assert "Raises Missing if there is none." in shown("What does get_one raise?", REFERENCE)
+
+
+def test_a_section_that_the_question_names_is_a_surer_answer() -> None:
+    sure = [
+        extract(Query("How do I weigh oak?"), held, embedder=None, most=1, confidence=0.5)
+        for held in (
+            manual((("heading", name), ("paragraph", "To weigh oak, hang it on the beam.")))
+            for name in ("Weighing oak", "Weighing wood", "Weighing oak by water")
+        )
+    ]
+    assert sure[0].answerability > sure[1].answerability == sure[2].answerability
+
+
 def test_only_a_definition_or_a_value_is_marked() -> None:
     """A wrong mark is worse than none: it ends in a colon, heads a table, or is a guess."""
     marked = {
@@ -302,6 +347,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "The shed has twelve beams.", True),
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | oak beams", False),
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
+        ("How long may beams lie?", "Default: 30 (days)\n\nHow long beams may lie.", True),
+        ("How long may beams lie?", "It is 30 o'clock.\n\nHow long beams may lie.", False),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
