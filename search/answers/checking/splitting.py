@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from ingestion.lexical.written_dates import MONTHS
+
 Span = tuple[int, int]
 
 REACH = 4_000  # characters within which a block's marker is searched; a guess: a long page
@@ -50,12 +52,7 @@ _SHORT = frozenset(
     oct nov dec
     """.split()  # noqa: SIM905 - a list of a hundred quoted words reads worse
 )
-_MONTHS = frozenset(
-    """
-    januar februar märz april mai juni juli august september oktober november dezember
-    jahrhundert jahrhunderts january february march may june july october december
-    """.split()  # noqa: SIM905
-)
+_AFTER_DAYS = frozenset({*MONTHS, "jahrhundert", "jahrhunderts"})
 # Before a capital letter these may also end a sentence.
 _MAY_END = frozenset({"etc", "usw", "inc", "ltd", "jr", "no", "p", "s", "u.s", "u.k", "v"})
 
@@ -178,7 +175,7 @@ def _ends_sentence(text: str, stop: re.Match[str], limit: int) -> bool:
         return True
     shortened = before[1].casefold()
     if before[1].isdigit() and len(before[1]) <= 2:
-        return word.casefold() not in _MONTHS
+        return word.casefold() not in _AFTER_DAYS
     if shortened in _SHORT:
         # "Inc. The" may end one, "Dr. Smith" does not; a number after it never begins one.
         return shortened in _MAY_END and len(word) > 1 and word[0].isupper()
