@@ -39,7 +39,6 @@ from search.answers.making import modes
 from search.answers.making.draft import AnswerDraft
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
-from search.answers.streaming import code_and_message
 from search.domain import QueryClass
 from search.engine import Choices
 from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, ThreadFull
@@ -136,6 +135,16 @@ async def _record_end(work: AnswerDraft, state: State, error: str = "") -> None:
         await completed(finished())
     except DatabaseError:
         logger.exception("The end of answer %s could not be stored", stopped.id)
+
+
+def code_and_message(error: Exception) -> tuple[str, str]:
+    """The code and the sentence for a reader. An unexpected error is logged, and not shown."""
+    if isinstance(error, UserError):
+        return error.code, str(error)
+    logger.error("An answer failed", exc_info=error)
+    return "internal", gettext(
+        "The answer could not be completed. Ask again; if it fails again, tell an administrator."
+    )
 
 
 def _recorded(work: AnswerDraft, started: bool) -> Answered:

@@ -25,9 +25,8 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import StreamingHttpResponse
-from django.utils.translation import gettext as _
 
-from common import UserError
+from search.answers.answering import code_and_message
 from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Event
 
@@ -87,16 +86,6 @@ def frame(name: str, data: Any, number: int | None = None) -> str:
         lines.append(f"event: {name}")
     lines.append(f"data: {json.dumps(data, ensure_ascii=False, cls=DjangoJSONEncoder)}")
     return "\n".join(lines) + "\n\n"
-
-
-def code_and_message(error: Exception) -> tuple[str, str]:
-    """The code and the sentence for a reader. An unexpected error is logged, and not shown."""
-    if isinstance(error, UserError):
-        return error.code, str(error)
-    logger.error("An answer failed", exc_info=error)
-    return "internal", _(
-        "The answer could not be completed. Ask again; if it fails again, tell an administrator."
-    )
 
 
 class _Body:
