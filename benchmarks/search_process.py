@@ -76,8 +76,7 @@ def _report(web: int) -> dict[str, Any]:
 def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
     """Every statement of each question, as it was sent. Warms all caches."""
     from django.db import connection
-
-    from search.retrieval.prepared import sent_as_text
+    from django.test.utils import CaptureQueriesContext
 
     sent: list[list[tuple[str, Any]]] = []
 
@@ -86,7 +85,7 @@ def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
         return execute(sql, params, many, context)
 
     run = _pipeline(questions)
-    with sent_as_text(), connection.execute_wrapper(keep):
+    with CaptureQueriesContext(connection), connection.execute_wrapper(keep):
         for i in range(len(questions)):
             sent.append([])
             run(i)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ingestion.chunking.embedding_text import TextLimits
 from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.sections import common_path
 from ingestion.chunking.text_splitting import Break
 from ingestion.chunking.units import PROSE, Unit, UnitReader
 from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft, SectionPlace
@@ -125,7 +126,7 @@ class _Packer:
         """The weight allowed with `unit` added: the minimum over every path it may get."""
         limit = self._limits.of if hard else self._limits.size
         paths = {waiting.path for waiting in self._units} | {unit.path}
-        return min(limit(path) for path in paths | {_common_path(paths)})
+        return min(limit(path) for path in paths | {common_path(paths)})
 
     def _best_cut(self, unit: Unit) -> int | None:
         """The index to cut before, or None if headings forbid every cut.
@@ -209,7 +210,7 @@ def _may_join(
         return False
     own = right.own_weight
     paths = {unit.path for unit in (*left.units, *right.units)}
-    if left.weight + own > min(limits.of(path) for path in paths | {_common_path(paths)}):
+    if left.weight + own > min(limits.of(path) for path in paths | {common_path(paths)}):
         return False
     tiny = options.tiny_tokens
     if left.whole_sections and right.whole_sections:
@@ -217,18 +218,6 @@ def _may_join(
     # A short remainder rejoins its passage, but a subsection's own text stays separate.
     rest = Break.SENTENCE <= right.own[0].before <= Break.TERM
     return rest and not right.opens and own < tiny
-
-
-def _common_path(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The longest common prefix of the heading paths."""
-    distinct = list(paths)
-    low, high = min(distinct), max(distinct)  # in sort order these two differ earliest
-    length = 0
-    for left, right in zip(low, high, strict=False):
-        if left != right:
-            break
-        length += 1
-    return low[:length]
 
 
 def _drafts_of(
@@ -291,7 +280,7 @@ def _sections(units: tuple[Unit, ...], current: tuple[str, ...]) -> Iterator[Sec
         path = unit.path
         if number and not unit.opens and path == current:
             continue
-        shared = len(_common_path((path, current)))
+        shared = len(common_path((path, current)))
         first = min(shared, len(path) - unit.opens)
         if first == len(path):
             first -= 1
@@ -314,7 +303,7 @@ def _text(units: tuple[Unit, ...]) -> str:
 def _path(units: tuple[Unit, ...]) -> tuple[str, ...]:
     """The headings above all of the content; without content, the last heading's path."""
     content = {unit.path for unit in units if unit.kind is not BlockKind.HEADING}
-    return _common_path(content) if content else units[-1].path
+    return common_path(content) if content else units[-1].path
 
 
 def _kind(units: tuple[Unit, ...]) -> BlockKind:

@@ -7,7 +7,7 @@ If it exceeds the budget, the neighbours nearest to the chunk are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,17 @@ def paths(
     for section in sections:
         path[max(0, section.level - 1) :] = [section.heading] if section.level else []
         yield tuple(path)
+
+
+def common_path(paths: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """The longest common prefix of the heading paths."""
+    low, high = min(paths), max(paths)  # in sort order these two differ earliest
+    length = 0
+    for left, right in zip(low, high, strict=False):
+        if left != right:
+            break
+        length += 1
+    return low[:length]
 
 
 def moved(sections: Sequence[Sequence[Any]], text: str) -> Iterator[SectionPlace]:

@@ -33,7 +33,7 @@ from search.answers.budgets import Payer
 from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
 from search.answers.earlier_questions import read_earlier_questions
 from search.answers.generating import server
-from search.answers.generating.language_model import Model, model_for
+from search.answers.generating.language_model import model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
 from search.answers.making.draft import AnswerDraft
@@ -41,7 +41,7 @@ from search.answers.models import Answer, AnswerProfile, Thread
 from search.answers.request import AnswerRequest
 from search.domain import QueryClass
 from search.engine import Choices
-from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, SearchError, ThreadFull
+from search.errors import AnswerFailed, BudgetExceeded, Busy, NotPermitted, ThreadFull
 from search.query.parse import clean_text
 
 logger = logging.getLogger(__name__)
@@ -113,12 +113,12 @@ async def events(request: AnswerRequest) -> AsyncIterator[Event]:
             await _record_end(work, State.STOPPED)
         raise
     except Exception as error:
-        code = error.code if isinstance(error, SearchError) else "internal"
+        code = error.code if isinstance(error, UserError) else "internal"
         if has_sent or await work.is_stored():
             await _record_end(work, State.FAILED, code)
         if not has_sent:
             raise
-        yield Failed(code, _message(error), work.now)
+        yield Failed(*code_and_message(error), work.now)
 
 
 async def _record_end(work: AnswerDraft, state: State, error: str = "") -> None:
@@ -137,11 +137,12 @@ async def _record_end(work: AnswerDraft, state: State, error: str = "") -> None:
         logger.exception("The end of answer %s could not be stored", stopped.id)
 
 
-def _message(error: Exception) -> str:
+def code_and_message(error: Exception) -> tuple[str, str]:
+    """The code and the sentence for a reader. An unexpected error is logged, and not shown."""
     if isinstance(error, UserError):
-        return str(error)
+        return error.code, str(error)
     logger.error("An answer failed", exc_info=error)
-    return gettext(
+    return "internal", gettext(
         "The answer could not be completed. Ask again; if it fails again, tell an administrator."
     )
 
@@ -184,17 +185,12 @@ def _start(request: AnswerRequest) -> AnswerDraft:
     )
     work = AnswerDraft(replace(request, parameters=parameters), parameters, None, now)
     try:
-        work.model = _model(request, parameters, now.id)
+        if not request.is_extractive:
+            work.model = model_for(parameters, Payer(request.user, request.budget_key, now.id))
     except BudgetExceeded as error:
         work.failure = error
     read_earlier_questions(work)
     return work
-
-
-def _model(request: AnswerRequest, parameters: AnswerParameters, answer_id: str) -> Model | None:
-    if request.is_extractive:
-        return None
-    return model_for(parameters, Payer(request.user, request.budget_key, answer_id))
 
 
 def warm_up() -> None:

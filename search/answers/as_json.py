@@ -5,7 +5,7 @@ docs/api.md documents them; a field is never renamed or removed within a version
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from ingestion.documents import completeness
 from ingestion.documents.currency import as_data, date_label, label
 from ingestion.models.visibility import Viewer
 from search.answers.checking.conflicts import cited_conflicts
@@ -139,12 +140,18 @@ def not_current(answer: Answered) -> list[str]:
     It does not name the document's successor, because others may read the answer.
     """
     first = {each.document: each for each in reversed(answer.cited_passages)}
+    return _by_number((each, label(each.currency)) for each in first.values())
+
+
+def incomplete(answer: Answered) -> list[str]:
+    """A sentence for each cited version that is not wholly searchable, as in `not_current`."""
+    first = {each.version: each for each in reversed(answer.cited_passages)}
+    return _by_number((each, completeness.note(each.completeness)) for each in first.values())
+
+
+def _by_number(gaps: Iterable[tuple[Passage, str]]) -> list[str]:
     text = gettext("Source %(number)d: %(gap)s")
-    return [
-        text % {"number": each.number, "gap": gap}
-        for each in first.values()
-        if (gap := label(each.currency))
-    ]
+    return [text % {"number": each.number, "gap": gap} for each, gap in gaps if gap]
 
 
 def disagreements(answer: Answered) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ingestion.chunking.sections import paths, repeated, separator
+from ingestion.chunking.sections import common_path, paths, repeated, separator
 from ingestion.chunking.text_splitting import sentence_spans
 from ingestion.domain import BLOCK_SEPARATOR, BlockKind, BlockPlace, SectionPlace
 from ingestion.embedding.protocol import EstimatedTokenizer
@@ -105,12 +105,10 @@ class Piece(SourceText):
         return self.signature is not None or names == (other.title, other.heading_path)
 
     def _is_near_duplicate(self, other: Piece) -> bool:
-        if self.signature is None or other.signature is None:
+        one, two = self.signature, other.signature
+        if one is None or two is None:
             return False
-        return (
-            near_duplicates.distance(self.signature, other.signature)
-            <= near_duplicates.MAX_DISTANCE
-        )
+        return near_duplicates.distance(one, two) <= near_duplicates.MAX_DISTANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +134,7 @@ class Run:
     @cached_property
     def heading_path(self) -> tuple[str, ...]:
         """The headings above all of its chunks."""
-        low = min(piece.heading_path for piece in self.pieces)
-        high = max(piece.heading_path for piece in self.pieces)
-        same = 0
-        while same < min(len(low), len(high)) and low[same] == high[same]:
-            same += 1
-        return low[:same]
+        return common_path([piece.heading_path for piece in self.pieces])
 
     @property
     def text(self) -> str:

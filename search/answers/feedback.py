@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -42,18 +41,6 @@ class FeedbackError(SearchError):
     """The feedback does not fit the answer."""
 
     code = "invalid_feedback"
-
-
-@dataclass(frozen=True, slots=True)
-class Helpfulness:
-    """The number of readers who found answers helpful, and of all who rated them."""
-
-    helpful: int
-    total: int
-
-    @property
-    def share(self) -> float | None:
-        return self.helpful / self.total if self.total else None
 
 
 def give(
@@ -112,11 +99,12 @@ def _check(answer: Answer, *, helpful: bool, reason: str, source: int | None, no
         raise FeedbackError(_("The note is too long: at most %d characters.") % MAX_NOTE)
 
 
-def helpfulness(since: datetime) -> Helpfulness:
-    """The ratings of readers since then; the last rating of each reader counts (S5-45)."""
+def helpfulness(since: datetime) -> dict[str, int]:
+    """The numbers of readers since then who found answers `helpful`, and in `total` of those who
+    rated them; the last rating of each reader counts (S5-45).
+    """
     rows = AnswerFeedback.objects.filter(at__gte=since)
-    counts = rows.aggregate(helpful=Count("pk", Q(helpful=True)), total=Count("pk"))
-    return Helpfulness(counts["helpful"], counts["total"])
+    return rows.aggregate(helpful=Count("pk", Q(helpful=True)), total=Count("pk"))
 
 
 def answered(events: Sequence[SearchEvent]) -> set[int]:

@@ -8,14 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion import spaces
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding import CachedQueryEmbedder, Vectors
-from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.identifiers import DEFAULT_PATTERNS, Pattern
 from ingestion.lexical.sentences import Kind
-from ingestion.models import EmbeddingSpace
 from search.answers.answerability import answerability
 from search.answers.content_words import words
 from search.answers.domain import SURE, Context
@@ -186,17 +183,6 @@ def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[Quote]:
             best.append(Quote(offer.passage.number, parts, offer.parts[offer.at], score))
             others.append(own)
     return best
-
-
-def sentence_embedder(space: EmbeddingSpace | None) -> CachedQueryEmbedder | None:
-    """The space's embedder if it is local, else None.
-
-    A remote one would take longer to embed sentences for each question than the whole answer may,
-    and cost money.
-    """
-    if space is None or space.config.get("kind") not in IN_PROCESS:
-        return None
-    return spaces.query_embedder(space)
 
 
 # Which questions ask for a value, and how such a value looks, in English.

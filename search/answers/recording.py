@@ -42,7 +42,7 @@ _OF_PASSAGES = (
 
 def start(answered: Answered, request: AnswerRequest) -> None:
     """Store an answer that is being written; one statement."""
-    Answer.objects.create(**_request_columns(answered, request), **_result_columns(answered))
+    _row(answered, request, _result_columns(answered), started=False)
 
 
 def finish(answered: Answered, request: AnswerRequest, *, started: bool = False) -> None:
@@ -63,21 +63,25 @@ def finish(answered: Answered, request: AnswerRequest, *, started: bool = False)
 
 
 def _store(answered: Answered, request: AnswerRequest, started: bool) -> None:
-    if started:
-        stored = Answer.objects.filter(public_id=answered.id)
-        if not stored.update(**_result_columns(answered)):
-            return  # deleted with its thread
-        row = stored.only("public_id").get()
-    else:
-        row = Answer.objects.create(
-            **_request_columns(answered, request), **_result_columns(answered)
-        )
+    row = _row(answered, request, _result_columns(answered), started=started)
+    if row is None:
+        return
     AnswerSource.objects.bulk_create(
         _source(row.pk, passage, passage.number in answered.cited)
         for passage in answered.context.passages
     )
     if request.thread is not None:
         Thread.objects.filter(pk=request.thread.pk).update(updated=timezone.now())
+
+
+def _row(
+    answered: Answered, request: AnswerRequest, columns: dict[str, Any], *, started: bool
+) -> Answer | None:
+    """The stored row with these columns; None if it was deleted with its thread meanwhile."""
+    if not started:
+        return Answer.objects.create(**_request_columns(answered, request), **columns)
+    stored = Answer.objects.filter(public_id=answered.id)
+    return stored.only("public_id").get() if stored.update(**columns) else None
 
 
 def _asker_remains(request: AnswerRequest) -> bool:
@@ -96,11 +100,7 @@ def _store_remains(answered: Answered, request: AnswerRequest, started: bool) ->
     columns = _result_columns(answered)
     if not existing.issuperset(documents):
         columns |= {"text": "", "sentences": []}
-    if started:
-        Answer.objects.filter(public_id=answered.id).update(**columns)
-        row = Answer.objects.filter(public_id=answered.id).first()
-    else:
-        row = Answer.objects.create(**_request_columns(answered, request), **columns)
+    row = _row(answered, request, columns, started=started)
     if row is None:
         return
     for passage in answered.context.passages:
@@ -186,7 +186,8 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 
 def with_sources(viewer: Viewer) -> QuerySet[Answer]:
     """The stored answers with everything that `for_reader` needs; two queries."""
-    sources = _with_files(AnswerSource.objects.order_by("number"))
+    sources = AnswerSource.objects.select_related("document__collection", "version")
+    sources = sources.defer("version__text").order_by("number")
     answers = Answer.objects.with_readable_sources(viewer).select_related("thread")
     return answers.prefetch_related(Prefetch("sources", queryset=sources))
 
@@ -226,9 +227,8 @@ def for_reader(row: Answer) -> Answered:
 
 
 def answered(row: Answer) -> Answered:
-    """The stored answer. The caller must have checked that its reader may read every source.
-
-    One query for the sources, unless they were prefetched (with their documents' collections).
+    """The stored answer, of a row of `with_sources`. The caller must have checked that its reader
+    may read every source.
     """
     return Answered(
         id=str(row.public_id),
@@ -241,25 +241,15 @@ def answered(row: Answer) -> Answered:
         model=row.model,
         degraded=tuple(row.degraded),
         notes=tuple(row.notes),
-        steps=tuple(
-            Step(each["name"], each["detail"], each["milliseconds"], Usage(**each["usage"]))
-            for each in row.steps
-        ),
+        steps=tuple(Step(**{**each, "usage": Usage(**each["usage"])}) for each in row.steps),
         usage=Usage(row.prompt_tokens, row.completion_tokens, float(row.cost)),
         thread=str(row.thread.public_id) if row.thread else "",
         **{name: getattr(row, name) for name in _OF_ANSWERS},
     )
 
 
-def _with_files(sources: QuerySet[AnswerSource]) -> QuerySet[AnswerSource]:
-    """The sources with their documents, collections and versions, without the versions' texts."""
-    return sources.select_related("document__collection", "version").defer("version__text")
-
-
 def _context(row: Answer) -> Context:
     sources = row.sources.all()
-    if not hasattr(row, "_prefetched_objects_cache"):
-        sources = _with_files(sources)
     passages = tuple(
         Passage(
             number=source.number,

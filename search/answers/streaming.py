@@ -25,9 +25,8 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import StreamingHttpResponse
-from django.utils.translation import gettext as _
 
-from common import UserError
+from search.answers.answering import code_and_message
 from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Event
 
@@ -45,9 +44,7 @@ HEADERS = {
 }
 
 
-def sse(
-    events: AsyncIterator[Event], data: EventData = event_data, *, keepalive: float | None = None
-) -> StreamingHttpResponse:
+def sse(events: AsyncIterator[Event], data: EventData = event_data) -> StreamingHttpResponse:
     """The events of an answer as server-sent events, in the JSON of `as_json`.
 
     For a synchronous view. Raises what `events` raises before its first event; a later error
@@ -64,20 +61,16 @@ def sse(
         code, message = code_and_message(error)
         return frame("error", {"code": code, "message": message}, next(numbers))
 
-    return stream(frames(), failed=failed, keepalive=keepalive)
+    return stream(frames(), failed=failed)
 
 
 def stream(
-    frames: AsyncGenerator[str],
-    *,
-    failed: Callable[[Exception], str],
-    keepalive: float | None = None,
+    frames: AsyncGenerator[str], *, failed: Callable[[Exception], str]
 ) -> StreamingHttpResponse:
     """A response that streams `frames`. `failed` makes the last frame after an error in a later
     frame.
     """
-    seconds = KEEPALIVE_SECONDS if keepalive is None else keepalive
-    body = _Body(frames, failed, seconds)
+    body = _Body(frames, failed)
     content: Any = body
     if _has_lasting_loop():
         async_to_sync(body.start)()
@@ -95,23 +88,12 @@ def frame(name: str, data: Any, number: int | None = None) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def code_and_message(error: Exception) -> tuple[str, str]:
-    """The code and the sentence for a reader. An unexpected error is logged, and not shown."""
-    if isinstance(error, UserError):
-        return getattr(error, "code", "error"), str(error)
-    logger.error("A stream broke off.", exc_info=error)
-    return "internal", _("The answer broke off because of an error on this site. Ask again.")
-
-
 class _Body:
-    """The bytes of a response: the frames, and a comment in each silence of `keepalive` seconds."""
+    """The bytes of a response: the frames, and a comment in each silence of KEEPALIVE_SECONDS."""
 
-    def __init__(
-        self, frames: AsyncGenerator[str], failed: Callable[[Exception], str], keepalive: float
-    ) -> None:
+    def __init__(self, frames: AsyncGenerator[str], failed: Callable[[Exception], str]) -> None:
         self._frames = frames
         self._failed = failed
-        self._keepalive = keepalive
         self._first: str | None = None
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -145,7 +127,7 @@ class _Body:
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         try:
-            ready = await asyncio.wait_for(self._ready.get(), self._keepalive)
+            ready = await asyncio.wait_for(self._ready.get(), KEEPALIVE_SECONDS)
         except TimeoutError:
             return _bytes(KEEPALIVE)
         except asyncio.CancelledError:

@@ -42,6 +42,7 @@ from search.domain.questions import (
     Reading,
     Relative,
     TermStatistic,
+    forms_of,
 )
 from search.domain.rankings import (
     Candidate,

@@ -95,7 +95,6 @@ class Candidates:
     is_wide: bool = False
     at: datetime | None = None
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-    _kept: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -150,11 +149,13 @@ class Candidates:
         """
         if self.embeddings is None:
             return np.zeros((0, 1)), np.zeros(0)
-        wide = self.embeddings.astype(np.float64)
-        if "lengths" not in self._kept:
-            lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-            self._kept["lengths"] = np.maximum(lengths, np.finfo(np.float64).tiny)
-        return wide, self._kept["lengths"]
+        return self.embeddings.astype(np.float64), self._lengths
+
+    @cached_property
+    def _lengths(self) -> Floats:
+        assert self.embeddings is not None
+        squares = np.einsum("ij,ij->i", self.embeddings, self.embeddings, dtype=np.float64)
+        return np.asarray(np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny))
 
     @cached_property
     def duplicates(self) -> Mapping[int, frozenset[int]]:

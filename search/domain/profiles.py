@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -115,22 +116,17 @@ class Profile:
     title_scorer: TitleScorer = field(default=TitleScorer.COVERAGE, metadata=_LOOKING)
 
     def __post_init__(self) -> None:
-        if self.rrf_k < 1:
-            raise ValueError(f"RRF's constant must be 1 or more, not {self.rrf_k}.")
-        if self.both_factor < 1:
-            raise ValueError(
-                f"The factor for both signals must be 1 or more, not {self.both_factor}."
-            )
-        if not 0 <= self.short_lean <= 1:
-            raise ValueError(f"The lean of short queries must lie in [0, 1]: {self.short_lean}.")
-        if not 0 <= self.wordnet_cap <= 1:
-            raise ValueError(f"The cap of WordNet's weight must lie in [0, 1]: {self.wordnet_cap}.")
-        if not 0 <= self.feedback < math.inf:
-            raise ValueError(f"The weight of feedback must be 0 or more, not {self.feedback}.")
-        if not 0 <= self.rerank <= 1:
-            raise ValueError(f"The reranker's share must lie in [0, 1], not {self.rerank}.")
-        if self.depth < 1:
-            raise ValueError(f"The depth must be 1 candidate or more, not {self.depth}.")
+        for name, least, most, must in (
+            ("rrf_k", 1, math.inf, "RRF's constant must be 1 or more"),
+            ("both_factor", 1, math.inf, "The factor for both signals must be 1 or more"),
+            ("short_lean", 0, 1, "The lean of short queries must lie in [0, 1]"),
+            ("wordnet_cap", 0, 1, "The cap of WordNet's weight must lie in [0, 1]"),
+            ("feedback", 0, sys.float_info.max, "The weight of feedback must be 0 or more"),
+            ("rerank", 0, 1, "The reranker's share must lie in [0, 1]"),
+            ("depth", 1, math.inf, "The depth must be 1 candidate or more"),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(f"{must}, not {getattr(self, name)}.")
 
     @property
     def is_uniform(self) -> bool:

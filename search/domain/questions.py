@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -30,6 +31,15 @@ class QueryIdentifier:
     kind: str
     forms: tuple[tuple[str, float], ...]
     loose: bool = False
+
+
+def forms_of(identifiers: Iterable[QueryIdentifier]) -> dict[str, float]:
+    """The forms of the identifiers in their order, with their best strengths."""
+    forms: dict[str, float] = {}
+    for identifier in identifiers:
+        for form, strength in identifier.forms:
+            forms[form] = max(strength, forms.get(form, 0.0))
+    return forms
 
 
 @dataclass(frozen=True, slots=True)

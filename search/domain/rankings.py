@@ -143,12 +143,6 @@ class Explanation:
     root: Node
     note: str = ""
 
-    @classmethod
-    def of(cls, contributions: tuple[Contribution, ...], tier: Tier | None = None) -> Explanation:
-        """The plain sum of the contributions."""
-        total = Combination("sum of the parts", Operation.SUM, contributions)
-        return cls(contributions, tier or Tier(), total)
-
     @property
     def score(self) -> float:
         return self.root.value

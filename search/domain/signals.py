@@ -41,17 +41,8 @@ class QueryClass(StrEnum):
 
         Mind's limits; it has no comparison, which here reads as much as a concept.
         """
-        return _SUGGESTED[self]
-
-
-_SUGGESTED = {
-    QueryClass.LOOKUP: 10,
-    QueryClass.CONCEPT: 15,
-    QueryClass.CODE: 12,
-    QueryClass.DEBUG: 15,
-    QueryClass.COMPARISON: 15,
-    QueryClass.GENERAL: 12,
-}
+        limits = {QueryClass.LOOKUP: 10, QueryClass.CODE: 12, QueryClass.GENERAL: 12}
+        return limits.get(self, 15)
 
 
 class Normaliser(StrEnum):

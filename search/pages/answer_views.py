@@ -31,7 +31,7 @@ from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
-from search.answers.streaming import code_and_message, frame, stream
+from search.answers.streaming import frame, stream
 from search.pages.answer_asking import (
     AskForm,
     answer_request_of,
@@ -196,7 +196,7 @@ async def _frames(
 
 
 def _failed(error: Exception) -> str:
-    code, message = code_and_message(error)
+    code, message = answering.code_and_message(error)
     return frame("error", {"code": code, "message": message})
 
 

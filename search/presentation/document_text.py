@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.chunking.sections import Neighbour, Section, repeated, section_of, separator
@@ -123,14 +123,17 @@ def marked_text(words: str) -> F | RawSQL:
     return marked(_ANY_WORD, read, read)
 
 
+def chunks_of(document: Document, viewer: Viewer) -> QuerySet[Chunk]:
+    """The chunks of the current version that the viewer may read, in order."""
+    chunks = Chunk.objects.visible_to(viewer).order_by("ordinal")
+    return chunks.filter(version=document.current_id, document=document)
+
+
 def _rows(document: Document, viewer: Viewer, words: str, first: int, end: int) -> Any:
     """The passages from `first` to before `end` as rows, the `words` marked."""
     return (
-        Chunk.objects.visible_to(viewer)
-        .filter(
-            version=document.current_id, document=document, ordinal__gte=first, ordinal__lt=end
-        )
-        .order_by("ordinal")
+        chunks_of(document, viewer)
+        .filter(ordinal__gte=first, ordinal__lt=end)
         .annotate(marked=marked_text(words))
         .values(
             "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
@@ -230,16 +233,11 @@ def whole_text(document: Document, *, viewer: Viewer, most: int) -> str:
 
     It stops after the passage that exceeds `most` characters. One query.
     """
-    rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(version=document.current_id, document=document)
-        .order_by("ordinal")
-        .annotate(marked=marked_text(""))
-        .values("start", "end", "kind", "marked", "original")
-    )
+    rows = chunks_of(document, viewer).annotate(marked=F("text"))
     picked: list[Any] = []
     length = 0
-    for row in rows.iterator(chunk_size=200):
+    fields = ("start", "end", "kind", "marked", "original")
+    for row in rows.values(*fields).iterator(chunk_size=200):
         picked.append(row)
         length += len(row["marked"])
         if length > 2 * most:  # overlaps are counted twice, at most

@@ -6,7 +6,6 @@ and a table its header, where they hold words of the query that the prose does n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
@@ -14,7 +13,14 @@ from textwrap import dedent
 
 from django.utils.safestring import SafeString, mark_safe
 
-from search.presentation.passage_blocks import Layout, Part, Words, marked_words, parts_of
+from search.presentation.passage_blocks import (
+    Layout,
+    Part,
+    Words,
+    marked_words,
+    parts_of,
+    unmarked,
+)
 from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
 
 # Guesses, bounded by the page: ten results in 2,400 pixels, a line of 100 characters.
@@ -26,7 +32,6 @@ TABLE_ROWS = 2  # below the header
 TABLE_COLUMNS = 4
 CELL_CHARS = 60
 
-_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _BREAK = "\n\n"
 _PROSE = frozenset({"text", "item", "numbered"})
 
@@ -94,8 +99,7 @@ def _code(marked: str) -> _Cut:
 
 def _cut_line(line: str) -> str:
     """A line of code, cut unless its marks lie further on."""
-    plain = _MARKED.sub(r"\1", line)
-    if len(plain) <= LINE_CHARS:
+    if len(unmarked(line)) <= LINE_CHARS:
         return line
     indent = line[: len(line) - len(line.lstrip())]
     return indent + _marked_text(snippet(line, LINE_CHARS))

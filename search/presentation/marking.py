@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from ingestion import spaces
-from ingestion.embedding import Vectors
+from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.embedding.config import IN_PROCESS
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
@@ -21,7 +21,7 @@ from ingestion.spaces import vectors
 from ingestion.spaces.vectors import Span
 from search.domain import Signal
 from search.presentation.results import Result
-from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS, shows_a_mark
+from search.presentation.snippets import SNIPPET_CHARS, shows_a_mark, with_marks
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +40,10 @@ def with_nearest(
     first result on for which there is no time.
     """
     places = [place for place, result in enumerate(results) if _has_no_word(result)]
-    if not places or space is None or space.config.get("kind") not in IN_PROCESS:
-        return tuple(results)
     page = list(results)
     try:
-        embedder = spaces.query_embedder(space)
+        if not places or (embedder := sentence_embedder(space)) is None:
+            return tuple(results)
         vector = embedder.embed_query(question)  # from the cache: the search has just embedded it
         cached = vectors.cached_sentences(embedder, [results[place].text for place in places])
         started = time.perf_counter()
@@ -64,6 +63,17 @@ def with_nearest(
     return tuple(page)
 
 
+def sentence_embedder(space: EmbeddingSpace | None) -> CachedQueryEmbedder | None:
+    """The space's embedder if it is local, else None.
+
+    A remote one would take longer to embed sentences for each question than the whole answer may,
+    and cost money.
+    """
+    if space is None or space.config.get("kind") not in IN_PROCESS:
+        return None
+    return spaces.query_embedder(space)
+
+
 def _has_no_word(result: Result) -> bool:
     raw = result.hit.candidate.raw
     return not shows_a_mark(result.section_text, result.chars) and Signal.VECTOR in raw
@@ -78,5 +88,4 @@ def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
     start, end = spans[best]
     if end - start > MARKED_CHARS:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
-    marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
-    return result.with_nearest(marked)
+    return result.with_nearest(with_marks(text, [(start, end)]))

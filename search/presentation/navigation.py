@@ -15,7 +15,7 @@ from django.db.models import F, OuterRef, Q, Subquery, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lag
 
-from ingestion.chunking.sections import paths
+from ingestion.chunking.sections import common_path, paths
 from ingestion.documents import picture_cache
 from ingestion.domain import SectionPlace
 from ingestion.errors import IngestionError
@@ -23,7 +23,7 @@ from ingestion.lexical.bigrams import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.visibility import Viewer
 from ingestion.parsing.passage_rectangles import SCALE
-from search.presentation.document_text import DocumentPassage, PassageWindow
+from search.presentation.document_text import DocumentPassage, PassageWindow, chunks_of
 
 # Guesses: about ten screens of headings, and headings deep enough to find a section by.
 MOST_ENTRIES = 300
@@ -88,11 +88,9 @@ def contents_of(document: Document, *, viewer: Viewer, reading: PassageWindow) -
         return Contents()
     first, last = reading.passages[0].ordinal, reading.passages[-1].ordinal
     rows = list(
-        Chunk.objects.visible_to(viewer)
-        .filter(version=document.current_id, document=document)
+        chunks_of(document, viewer)
         .annotate(before=Window(Lag("heading_path"), order_by=F("ordinal").asc()))
         .filter(Q(before=None) | ~Q(heading_path=F("before")) | Q(sections__1__isnull=False))
-        .order_by("ordinal")
         .values_list("ordinal", "heading_path", "sections")[:MOST_CHANGES]
     )
     changes = [change for row in rows for change in _changes(*row)]
@@ -134,9 +132,7 @@ def entries_of(changes: Sequence[SectionStart], title: str) -> list[Entry]:
 def _entries(changes: Iterable[SectionStart], skipped: int) -> Iterator[Entry]:
     before: Path = ()
     for ordinal, path, anchor in changes:
-        same = 0
-        while same < min(len(before), len(path)) and before[same] == path[same]:
-            same += 1
+        same = len(common_path([before, path]))
         for level in range(max(same, skipped), min(len(path), skipped + DEEPEST)):
             yield Entry(path[level], level - skipped + 1, ordinal, anchor)
         before = path
@@ -223,8 +219,7 @@ def hits_of(document: Document, *, viewer: Viewer, words: str, requested: int | 
     column = "ingestion_chunk"
     one = f"({column}.lexemes @@ plainto_tsquery({column}.text_config::regconfig, %s))::int"
     rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(version=document.current_id, document=document)
+        chunks_of(document, viewer)
         .annotate(matches=RawSQL(" + ".join([one] * len(words_once)), words_once))  # noqa: S611  # ours
         .filter(matches__gt=0)
         .values_list("ordinal", "matches")

@@ -16,16 +16,14 @@ from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from ingestion.lexical.compounds import name_parts
 from search.presentation.records import NO_LOOKUP, RecordLookup
-from search.presentation.snippets import MARK_END, MARK_START, highlight
+from search.presentation.snippets import MARK_END, MARK_START, MARKED, MARKS, highlight
 
 # The first character, the kind and the level of each block of a passage, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
 Places = Mapping[int, SectionPlace]
 Words = frozenset[str]
 
-_MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
-_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _NUMBERED = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]+)[.)] ")
 
 
@@ -179,7 +177,7 @@ def _scores(sections: Sequence[NamedSection], marked: str, stems: Sequence[str])
 
 def marked_words(marked: str, *, whole: bool = False) -> Words:
     """The marked words, names of code as their parts; with `whole` the names, too."""
-    texts = _MARKED.findall(marked)
+    texts = MARKED.findall(marked)
     return frozenset(part for text in texts for part in name_parts(text, whole=whole))
 
 
@@ -199,7 +197,7 @@ def _occurs(stem: str, words: Collection[str]) -> bool:
 
 def unmarked(text: str) -> str:
     """The text without the marks around matched words."""
-    return _MARKS.sub("", text)
+    return MARKS.sub("", text)
 
 
 def without(marked: str, count: int) -> str:
@@ -256,7 +254,7 @@ def _divided(marked: str, starts: Sequence[int]) -> list[str]:
     """Marked text cut before these offsets, which do not count the marks."""
     marks = [
         (match.start() - count, match.group() == MARK_END)
-        for count, match in enumerate(_MARKS.finditer(marked))
+        for count, match in enumerate(MARKS.finditer(marked))
     ]
     cuts, before = [], 0
     for start in starts:

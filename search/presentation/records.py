@@ -22,7 +22,7 @@ from ingestion.identifiers import (
     find_identifiers,
     index_forms,
 )
-from search.domain import Query, QueryIdentifier
+from search.domain import Query, QueryIdentifier, forms_of
 from search.ranking.tiers import identifiers_lead
 
 # Added to the strength of an identifier in a heading: less than strengths differ by, so that a
@@ -132,11 +132,7 @@ class RecordLookup:
 
     @cached_property
     def _forms(self) -> dict[str, float]:
-        forms: dict[str, float] = {}
-        for one in self.identifiers:
-            for form, strength in one.forms:
-                forms[form] = max(strength, forms.get(form, 0.0))
-        return forms
+        return forms_of(self.identifiers)
 
     @cached_property
     def _needles(self) -> frozenset[str]:

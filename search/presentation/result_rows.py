@@ -38,7 +38,6 @@ _COLUMNS = (
     "version__media_type", "version__file_name", "version__completeness", "original", "layout",
     "sections", "version__file_modified", "version__file_created", "version__created",
 )  # fmt: skip
-_FOR_STAFF = ("edit__note",)
 _JSON = ("document__metadata", "layout", "sections", "version__completeness")
 _shapes = Shapes()
 
@@ -59,7 +58,7 @@ def read_rows(
     the text, which took most of a page's time for passages that are only named.
     """
     is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
-    columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
+    columns = (*_COLUMNS, "edit__note") if is_staff else _COLUMNS
     readable, values = readable_to(viewer, "readable")
     shape = (readable, is_staff, bool(terms))
     statement = _shapes.get(shape, lambda: _statement(readable, columns, is_marked=bool(terms)))

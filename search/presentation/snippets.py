@@ -28,8 +28,8 @@ SNIPPET_CHARS = 300
 _BLOCK_BREAK = re.compile(r"\n\s*\n\s*(?=\S)")
 _PARTED = frozenset(".!?:;,")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
-_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
-_MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
+MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
 _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 # Names of code, whose parts the index holds as words of their own.
 _IN_NAME = rf"[\w{MARK_START}{MARK_END}]"
@@ -106,7 +106,7 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
         patterns.append(rf"(?<!{edge}){MARK_START}?{word}{MARK_END}?(?!{edge})")
     return re.sub(
         "|".join(patterns),
-        lambda match: MARK_START + _MARKS.sub("", match.group()) + MARK_END,
+        lambda match: MARK_START + MARKS.sub("", match.group()) + MARK_END,
         marked,
     )
 
@@ -134,7 +134,7 @@ def _whole_name(name: str, least: float) -> str:
     if len(parts) < 2 or name.count(MARK_START) != name.count(MARK_END):
         return name
     share = sum(MARK_START in part for part in parts) / len(parts)
-    plain = _MARKS.sub("", name)
+    plain = MARKS.sub("", name)
     return f"{MARK_START}{plain}{MARK_END}" if share and share >= least else plain
 
 
@@ -146,8 +146,13 @@ def mark_spans(marked: str, spans: Iterable[tuple[int, int]], *, alone: bool = F
     text, marks = text_and_marks(marked)
     exactly = list(_apart(spans))
     rest = [each for each in marks if not (alone or any(_overlap(each, one) for one in exactly))]
+    return with_marks(text, sorted([*exactly, *rest]))
+
+
+def with_marks(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with each [start, end) marked; they are in order and do not overlap."""
     pieces, last = [], 0
-    for start, end in sorted([*exactly, *rest]):
+    for start, end in spans:
         pieces += [text[last:start], MARK_START, text[start:end], MARK_END]
         last = end
     return "".join([*pieces, text[last:]])
@@ -168,7 +173,7 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def restored(marked: str, text: str) -> str:
     """`text` with the marks of `marked`, its normal form."""
-    if _MARKS.sub("", marked) == text:
+    if MARKS.sub("", marked) == text:
         return marked
     plain, marks = text_and_marks(marked)
     at = places(text)
@@ -199,22 +204,17 @@ def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str
     for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(runs)):
         if end == start and (a, b) in pairs:
             marked |= {place, place + 1}
-    pieces: list[str] = []
-    last = 0
-    for place in sorted(marked):
-        start, end, _ = runs[place]
-        if pieces and start == last:
-            pieces[-1] = pieces[-1].removesuffix(MARK_END) + text[start:end] + MARK_END
-        else:
-            pieces += [text[last:start], MARK_START, text[start:end] + MARK_END]
-        last = end
-    return "".join(pieces) + text[last:]
+    spans: list[tuple[int, int]] = []
+    for start, end, _ in (runs[place] for place in sorted(marked)):
+        begun = spans.pop()[0] if spans and spans[-1][1] == start else start
+        spans.append((begun, end))
+    return with_marks(text, spans)
 
 
 def text_and_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and the marks' [start, end) offsets in it."""
     marks: list[tuple[int, int]] = []
-    for count, match in enumerate(_MARKED.finditer(marked)):
+    for count, match in enumerate(MARKED.finditer(marked)):
         start, end = match.span(1)
         marks.append((start - 2 * count - 1, end - 2 * count - 1))
     return marked.replace(MARK_START, "").replace(MARK_END, ""), marks
@@ -275,14 +275,9 @@ def _fullest(
 
 def _shown(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
     """The window of a text with its marks, and an ellipsis for what is left out."""
-    parts = ["… " if start > 0 else ""]
-    position = start
-    for a, b in marks:
-        if a >= start and b <= end:
-            parts += [plain[position:a], MARK_START, plain[a:b], MARK_END]
-            position = b
-    parts += [plain[position:end], " …" if end < len(plain) else ""]
-    return "".join(parts)
+    spans = ((a - start, b - start) for a, b in marks if a >= start and b <= end)
+    shown = with_marks(plain[start:end], spans)
+    return f"{'… ' if start else ''}{shown}{' …' if end < len(plain) else ''}"
 
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"

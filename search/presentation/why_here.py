@@ -34,8 +34,8 @@ from search.domain import (
     Profile,
     Signal,
 )
+from search.presentation.passage_blocks import marked_words
 from search.presentation.results import Result
-from search.presentation.snippets import MARK_END, MARK_START
 from search.ranking.scored_batch import BEHIND
 from search.ranking.text_boosts import BOOST
 from search.signals import registry
@@ -237,7 +237,6 @@ def _words(language: str | None) -> _Words:
 NEAR = 10
 MOST_NAMED = 3
 
-_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _NAMES = re.compile(r"\w+(?:[-./]\w+)*")  # words and codes: INC-0118, 75.1722
 
 
@@ -288,7 +287,7 @@ def _by_heading(result: Result) -> Iterator[str]:
     heading = result.section.heading if result.section else "".join(result.heading_path[-1:])
     if result.is_nearest:
         return
-    marked = {word for text in _MARKED.findall(result.marked) for word in name_parts(text)}
+    marked = marked_words(result.marked)
     words = dict.fromkeys(_NAMES.findall(heading))
     held = result.lookup.strength
     matches = [word for word in words if marked.issuperset(name_parts(word)) or held(word)]

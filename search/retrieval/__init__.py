@@ -7,10 +7,9 @@ By a retrieval backend: Postgres alone, or an engine that a part adds beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
 
 from django.conf import settings
 
@@ -24,20 +23,8 @@ POSTGRES = "postgres"
 _PLAIN = RetrievalOptions()
 
 
-class Backend(Protocol):
-    """Finds the candidates of a question; see `retrieve`."""
-
-    def __call__(
-        self,
-        query: Query,
-        scope: Scope,
-        profile: Profile,
-        *,
-        space: EmbeddingSpace | None,
-        embedding: Sequence[float] | None,
-        options: RetrievalOptions,
-    ) -> Candidates: ...
-
+Backend = Callable[..., Candidates]
+"""Finds the candidates of a question, with the parameters of `retrieve`."""
 
 _backends: dict[str, Backend] = {POSTGRES: retrieve_from_postgres}
 _chosen: ContextVar[str] = ContextVar("retrieval_backend", default="")

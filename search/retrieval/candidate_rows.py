@@ -21,10 +21,10 @@ from search.domain import (
     Query,
     Signal,
     TermStatistic,
+    forms_of,
     row_type,
 )
 from search.domain.candidates import HALF
-from search.retrieval.identifiers import forms_of
 from search.signals.query_terms import AskedWords
 
 # Fixed columns of a candidate over the table `scored`, with their types; none may be NULL: that
@@ -104,9 +104,8 @@ def read(query: Query, words: AskedWords, row: Sequence[Any], sent: Sent) -> Can
     unchecked, records, embeddings, language, places = row
     records_read = np.frombuffer(records or b"", _record_type(len(sent.counted), len(sent.signals)))
     rows = np.zeros(len(records_read), row_type(len(sent.boosts)))
-    for name in ("chunk", "document", "signature", "signed", "embedded", "pin", "held_at"):
+    for name, _, _ in _FIXED:
         rows[name] = records_read[name]
-    rows["strength"] = records_read["strength"]
     rows["form"], forms = _forms(query, records_read["form"].tolist())
     rows["language"], languages = _languages(language or ())
     if sent.is_wide:
@@ -148,7 +147,7 @@ def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[st
     """Each candidate's form as an index into the returned forms, ABSENT without one; and these
     forms.
     """
-    forms = tuple(forms_of(query))
+    forms = tuple(forms_of(query.identifiers))
     if not forms:
         return [ABSENT] * len(places), ()
     matched = tuple(dict.fromkeys(forms[place - 1] for place in places if place))

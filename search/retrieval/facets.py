@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import QuerySet
 
@@ -14,7 +14,7 @@ Value = tuple[str, str, int]
 """A key, its label, and the number of documents that have it."""
 
 
-class Facet:
+class Facet(Protocol):
     """A kind of keys that documents have; a subclass says which.
 
     `name` is the parameter of the page and the API, and `label` its name for people. `invitation`
@@ -33,21 +33,17 @@ class Facet:
 
     def documents(self, key: str) -> QuerySet[Any, Any]:
         """The ids of the documents with the key."""
-        raise NotImplementedError
 
     def of(self, document: Document) -> Sequence[tuple[str, str]]:
         """The document's keys with their labels, the most characteristic first."""
-        raise NotImplementedError
 
     def offered(
         self, documents: Sequence[int], viewer: Viewer, *, chosen: Sequence[str], most: int
     ) -> Sequence[Value]:
         """The keys to choose among these documents next, the best first; at most one query."""
-        raise NotImplementedError
 
     def named(self, keys: Sequence[str], viewer: Viewer) -> Sequence[Value]:
         """The keys that some readable document has, in any order; one query."""
-        raise NotImplementedError
 
 
 _facets: dict[str, Facet] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection as Container
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
@@ -92,13 +92,8 @@ class Scope:
     @classmethod
     def of(cls, viewer: Viewer, filters: Filters) -> Self:
         """The chunks that `viewer` may read and that match the filters; none for unknown values."""
-
-        def readable() -> QuerySet[Chunk]:
-            return Chunk.objects.searched_by(viewer, filters.collections)
-
-        def collections() -> QuerySet[Collection]:
-            return Collection.objects.searched_by(viewer, filters.collections)
-
+        readable = partial(Chunk.objects.searched_by, viewer, filters.collections)
+        collections = partial(Collection.objects.searched_by, viewer, filters.collections)
         if filters == Filters(collections=filters.collections):
             is_public = _is_anonymous(viewer) and not filters.collections
             return cls(readable, collections, is_whole=True, is_public=is_public, viewer=viewer)

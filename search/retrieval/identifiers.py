@@ -8,7 +8,7 @@ from django.db.models import BooleanField, F, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
-from search.domain import MAX_IDENTIFIER_MATCHES, Profile, Query
+from search.domain import MAX_IDENTIFIER_MATCHES, Profile, Query, forms_of
 from search.signals.query_terms import bm25
 
 # Common table: the query's forms, without common words.
@@ -47,18 +47,9 @@ AND (ingestion_identifier.strength = 1
 """
 
 
-def forms_of(query: Query) -> dict[str, float]:
-    """The forms of the query's identifiers in their order, with their best strengths."""
-    forms: dict[str, float] = {}
-    for identifier in query.identifiers:
-        for form, strength in identifier.forms:
-            forms[form] = max(strength, forms.get(form, 0.0))
-    return forms
-
-
 def identifier_params(query: Query) -> dict[str, Any]:
     """The parameters of the common table: the query's identifier forms, with best strengths."""
-    forms = forms_of(query)
+    forms = forms_of(query.identifiers)
     return {
         "forms": list(forms),
         "form_strengths": list(forms.values()),

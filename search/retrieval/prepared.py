@@ -12,9 +12,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, Self
 
@@ -62,12 +60,11 @@ class Shapes:
     def get(self, shape: Hashable, make: Callable[[], str]) -> str:
         """The statement of this shape; `make` makes it the first time."""
         with self._lock:
-            if (statement := self._statements.get(shape)) is not None:
-                self._statements.move_to_end(shape)
-                return statement
-        statement = make()
+            statement = self._statements.get(shape)
+        statement = statement or make()
         with self._lock:
             self._statements[shape] = statement
+            self._statements.move_to_end(shape)
             while len(self._statements) > self._most:
                 self._statements.popitem(last=False)
         return statement
@@ -82,7 +79,7 @@ def run(
     Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it, or
     Django logs its queries, with their values.
     """
-    if not settings.PREPARED_STATEMENTS or connection.queries_logged or _as_text.get():
+    if not settings.PREPARED_STATEMENTS or connection.queries_logged:
         return send(statement, values, local)
     values = {name: _untyped(value) for name, value in values.items()}
     try:
@@ -159,19 +156,6 @@ def _setting(local: tuple[tuple[str, str], ...]) -> str:
     """The statement that sets these SQL expressions, by name, for its transaction."""
     set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
     return f"SELECT {set_all}" if set_all else ""
-
-
-_as_text: ContextVar[bool] = ContextVar("_as_text", default=False)
-
-
-@contextmanager
-def sent_as_text() -> Iterator[None]:
-    """Within this context statements are sent as text, for tools that read or replay them."""
-    token = _as_text.set(True)
-    try:
-        yield
-    finally:
-        _as_text.reset(token)
 
 
 def send(sql: str, values: Values, local: Local) -> Rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -35,7 +34,9 @@ from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.judging import GRADES
 
 register = template.Library()
+register.simple_tag(drawing.score_bar)
 register.filter("page_label", page_labels.page_label)
+register.filter("tags", tags_of)
 for label in (rule_text, tier_reason, reason):
     register.filter(label)
 
@@ -85,31 +86,19 @@ def in_address(text: str) -> str:
     return unquote(cut or _PARTIAL.sub("", encoded[:MOST_ENCODED]), errors="ignore")
 
 
-@dataclass(frozen=True, slots=True)
-class Graduation:
-    x: str
-    is_long: bool
-
-
 @register.inclusion_tag("search/parts/beam.html")
 def beam(weights: Weights) -> dict[str, object]:
     """The weights as a graduated beam, with a poise at the end of each share."""
     shares = {s.value: weights.of(s) for s in Signal if s not in OPTIONAL or weights.of(s)}
     segments = tuple(drawing.segments(shares, full=1.0))
-    marks = (
-        Graduation(drawing.percent(i / GRADUATIONS), i % 5 == 0) for i in range(GRADUATIONS + 1)
-    )
+    marks = range(GRADUATIONS + 1)
     return {
         "segments": segments,
         "poises": [segment.x for segment in segments[1:]],
-        "graduations": tuple(marks),
+        "graduations": [
+            {"x": drawing.percent(i / GRADUATIONS), "is_long": i % 5 == 0} for i in marks
+        ],
     }
-
-
-@register.simple_tag
-def score_bar(hit: Hit, full: float) -> SafeString:
-    """A score as stacked contributions and added terms; `full` is the length of the bar."""
-    return drawing.score_bar(hit, full)
 
 
 @register.simple_tag
@@ -231,12 +220,6 @@ def feed_address(context: Mapping[str, Any], search: SavedSearch) -> str:
     path = reverse("search:saved-search-feed", args=(search.public_id, search.feed_key))
     address: str = context["request"].build_absolute_uri(path)
     return address
-
-
-@register.filter
-def tags(metadata: Mapping[str, Any]) -> list[str]:
-    """The tags of a document's metadata."""
-    return tags_of(metadata)
 
 
 @register.inclusion_tag("search/parts/icon.html")

@@ -63,7 +63,7 @@ class Outcome:
 @pytest.fixture
 def chat(settings: Any) -> Iterator[FakeChat]:
     """A server that answers correctly until its script says otherwise; each token costs 0.1."""
-    servers.forget()
+    servers._known.forget_inherited()
     ModelPrice.objects.create(
         model="fake-chat", input_per_million=100_000, output_per_million=100_000
     )
@@ -73,7 +73,7 @@ def chat(settings: Any) -> Iterator[FakeChat]:
         settings.ANSWER_API_KEY = "key"
         settings.ANSWER_MODEL = "fake-chat"
         yield fake
-    servers.forget()
+    servers._known.forget_inherited()
 
 
 def asked(parameters: AnswerParameters | None = None) -> Outcome:

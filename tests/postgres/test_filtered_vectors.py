@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from common.accounts.models import User
 from ingestion import spaces
 from ingestion.models import ChunkEmbedding, Collection, EmbeddingSpace, Visibility
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
-from search.retrieval.prepared import Shapes, sent_as_text
+from search.retrieval.prepared import Shapes
 from search.signals import vector as vector_module
 from tests.support.database import lasting
 from tests.support.factories import make_collection
@@ -201,7 +202,7 @@ class TestTheWayIsChosen:
                 sent.append((sql, params))
                 return execute(sql, params, many, context)
 
-            with sent_as_text(), connection.execute_wrapper(keep):
+            with CaptureQueriesContext(connection), connection.execute_wrapper(keep):
                 retrieve(QUERY, scope, profile, space=space, embedding=question().tolist())
             [_, (sql, params)] = sent  # the words, the candidates
             with connection.cursor() as cursor:

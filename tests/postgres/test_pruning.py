@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from ingestion.lexical import bm25_weights
 from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, retrieve
-from search.retrieval.prepared import sent_as_text
 from search.signals import keyword
 from tests.support.database import lasting
 from tests.support.factories import make_collection
@@ -79,7 +79,7 @@ def scored(text: str, **fields: Any) -> int:
         sent.append((sql, params))
         return execute(sql, params, many, context)
 
-    with sent_as_text(), connection.execute_wrapper(keep):
+    with CaptureQueriesContext(connection), connection.execute_wrapper(keep):
         ranking(text, **fields)
     [_, (sql, params)] = sent  # the words, the candidates
     tables = sql.split("candidate(id, places) AS MATERIALIZED")[0].rstrip().rstrip(",")

@@ -17,12 +17,13 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from kbsite.demo import documents
 from search.answers.domain import SURE, AnswerParameters, Passage
 from search.answers.making.searching import context_of_all
-from search.answers.quotes import Extract, extract, sentence_embedder
+from search.answers.quotes import Extract, extract
 from search.engine import configuration
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
 from search.pipeline import SearchResponse, search
 from search.presentation.labels import tier_reason
+from search.presentation.marking import sentence_embedder
 from search.presentation.records import RecordLookup
 from search.presentation.why_here import reason
 from search.query import parse

@@ -233,10 +233,10 @@ class TestFeedback:
         shown = client.get(f"{ADDRESS}{answer['id']}/").json()["feedback"]
         assert (shown["reason"], shown["note"]) == ("outdated", "Of 2019.")
         since = timezone.now() - timedelta(days=1)
-        assert feedback.helpfulness(since).share == 0.0
+        assert feedback.helpfulness(since) == {"helpful": 0, "total": 1}
 
         assert client.delete(f"{ADDRESS}{answer['id']}/feedback/").status_code == 204
-        assert feedback.helpfulness(since).share is None
+        assert feedback.helpfulness(since) == {"helpful": 0, "total": 0}
 
     @pytest.mark.parametrize(
         "fields",

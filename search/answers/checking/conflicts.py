@@ -126,9 +126,7 @@ def _difference(one: Sequence[Figure], other: Sequence[Figure]) -> tuple[Figure,
 
 
 def _kind(figure: Figure) -> str:
-    if figure.dates or figure.minutes:
-        return "date" if figure.dates else "time"
-    return figure.unit.dimension if figure.unit else "number"
+    return figure.unit.dimension if figure.unit else figure.kind
 
 
 def _headings(passage: Passage) -> set[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from ingestion.domain import CELL_SEPARATOR
 from search.answers.checking.figure_parsing import figures
 from search.answers.checking.figures import Figure, same, units_in
 from search.answers.checking.names import (
+    LINK,
     Identifier,
     Name,
     abbreviates,
@@ -32,7 +33,6 @@ POINTER_WORDS = 4
 LONGEST = 4_000  # characters of a sentence that are checked; a longer one is a table or a dump
 _MARKED = re.compile(rf"[ \t]*{MARKER.pattern}")
 _ITEM = re.compile(r"\A\s*(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ ])?")
-_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)")
 _FENCE = re.compile(r"\A\s*(?:`{3,}|~{3,})[^\n]*\n(.*?)(?:\n\s*(?:`{3,}|~{3,})\s*)?\Z", re.DOTALL)
 _HEADING = re.compile(r"\A\s*#{1,6}(?:\s|\Z)|\A\s*(?:[-*_]\s*){3,}\Z|\A\s*\*\*[^*]+\*\*\Z")
 _SEPARATOR = re.compile(r"\A\s*\|?[\s:|-]+\|?\s*\Z")
@@ -115,7 +115,7 @@ def claim_of(text: str, span: Span) -> Claim:
     written = text[slice(*span)][:LONGEST]
     unmarked = _MARKED.sub("", written)
     fence = _FENCE.match(unmarked)
-    own = _LINK.sub(r"\1", _ITEM.sub("", unmarked))
+    own = LINK.sub(r"\1", _ITEM.sub("", unmarked))
     own = re.sub(r"\*\*|__(?!\w)|(?<!\w)__", "", own).replace("\\_", "_").strip()
     quoted = quotations(own)
     all_figures = figures(own)

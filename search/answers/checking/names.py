@@ -152,11 +152,11 @@ def quotations(text: str) -> list[tuple[int, int]]:
 
 def plain(text: str) -> str:
     """The text for finding quoted words in it: lower case, plain signs, single spaces."""
-    folded = _LINK.sub(r"\1", text.casefold()).translate(_SIGNS)
+    folded = LINK.sub(r"\1", text.casefold()).translate(_SIGNS)
     return " ".join(re.sub(r"[*_`|]+", " ", folded).split())
 
 
-_LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)")
+LINK = re.compile(r"\[([^\]\n]+)\]\([^)\n]*\)")
 _SIGNS = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "–": "-", "—": "-",
                         "‑": "-", "\u00a0": " ", "…": "..."})  # fmt: skip
 

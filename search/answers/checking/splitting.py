@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import takewhile
+
+from ingestion.lexical.written_dates import MONTHS
 
 Span = tuple[int, int]
 
@@ -34,6 +36,7 @@ _CODE = re.compile(
     rf"(?<!`)(?P<ticks>`{1, 3})(?!`)[^\n]{{1,{_LONGEST_CODE}}}?(?<!`)(?P=ticks)(?!`)"
 )
 _CODE_OR_STOP = re.compile(rf"(?P<code>{_CODE.pattern})|(?:{_STOP.pattern})")
+_WORD_START = re.compile(r"\S")
 _WORD_BEFORE = re.compile(r"([^\W_](?:[\w-]|\.(?=[^\W\d_]))*)\Z")
 _INITIAL = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
 _UNIT = re.compile(r"\d[  ]?[a-zµ]\Z")  # "1.5 m", "5 s"
@@ -49,26 +52,14 @@ _SHORT = frozenset(
     oct nov dec
     """.split()  # noqa: SIM905 - a list of a hundred quoted words reads worse
 )
-_MONTHS = frozenset(
-    """
-    januar februar märz april mai juni juli august september oktober november dezember
-    jahrhundert jahrhunderts january february march may june july october december
-    """.split()  # noqa: SIM905
-)
+_AFTER_DAYS = frozenset({*MONTHS, "jahrhundert", "jahrhunderts"})
 # Before a capital letter these may also end a sentence.
 _MAY_END = frozenset({"etc", "usw", "inc", "ltd", "jr", "no", "p", "s", "u.s", "u.k", "v"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    start: int
-    end: int
-    is_certain: bool
-
-
 def split(text: str) -> list[Span]:
     """The [start, end) of each sentence of an answer's Markdown, with its markers."""
-    return [(unit.start, unit.end) for unit in _units(text, 0)]
+    return list(_units(text, 0))
 
 
 def completed(text: str, since: int) -> list[Span]:
@@ -78,11 +69,7 @@ def completed(text: str, since: int) -> list[Span]:
     a marker is held back until its block ends or another sentence of it has one: `check` reads
     the block's next marker.
     """
-    certain: list[Span] = []
-    for unit in _units(text, since):
-        if not unit.is_certain:
-            break
-        certain.append((unit.start, unit.end))
+    certain = [*takewhile(lambda span: _is_certain(text, *span), _units(text, since))]
     # What follows may still cite for those that have no marker.
     while certain and not _is_settled(text, certain[-1]):
         certain.pop()
@@ -113,13 +100,13 @@ def _is_settled(text: str, span: Span) -> bool:
     return is_cited or len(text) >= span[1] + REACH or _BLANK.search(text, span[1]) is not None
 
 
-def _units(text: str, since: int) -> Iterator[_Unit]:
+def _units(text: str, since: int) -> Iterator[Span]:
     position = since
     while (position := _skip(text, position)) < len(text):
         line_start = text.rfind("\n", 0, position) + 1
         end = _block_end(text, line_start) or _sentence_end(text, position)
         end = _with_markers(text, end)
-        yield _Unit(position, end, _is_certain(text, position, end))
+        yield position, end
         position = end
 
 
@@ -131,9 +118,8 @@ def _trimmed(text: str, end: int) -> int:
 
 
 def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position].isspace():
-        position += 1
-    return position
+    after = _WORD_START.search(text, position)
+    return after.start() if after else len(text)
 
 
 def _block_end(text: str, line_start: int) -> int:
@@ -189,7 +175,7 @@ def _ends_sentence(text: str, stop: re.Match[str], limit: int) -> bool:
         return True
     shortened = before[1].casefold()
     if before[1].isdigit() and len(before[1]) <= 2:
-        return word.casefold() not in _MONTHS
+        return word.casefold() not in _AFTER_DAYS
     if shortened in _SHORT:
         # "Inc. The" may end one, "Dr. Smith" does not; a number after it never begins one.
         return shortened in _MAY_END and len(word) > 1 and word[0].isupper()

@@ -16,12 +16,12 @@ from django.db import Error
 
 from common import metrics
 from common.database import in_thread
-from ingestion.embedding.protocol import EstimatedTokenizer
 from search.answers import budgets
 from search.answers.budgets import Payer, Spent
+from search.answers.context_pieces import estimated_tokens
 from search.answers.domain import AnswerParameters, Usage
 from search.answers.generating.messages import Messages
-from search.answers.generating.requests import ModelRequest, Progress, TimeLimits, pieces
+from search.answers.generating.requests import ModelRequest, Progress, pieces
 from search.answers.generating.server import (
     Server,
     configured,
@@ -38,7 +38,6 @@ logger = logging.getLogger(__name__)
 MESSAGE_TOKENS = 4
 # Characters per token of a model's thoughts, whose text is not stored.
 CHARACTERS_A_TOKEN = 4
-_tokenizer = EstimatedTokenizer()
 
 
 def model_for(parameters: AnswerParameters, payer: Payer) -> Model | None:
@@ -108,16 +107,12 @@ class Model:
     async def _call(self, request: ModelRequest, purpose: str) -> AsyncGenerator[str]:
         if self._failure is not None:
             raise ModelUnavailable(self._failure.code, str(self._failure))
-        parameters = self._parameters
-        limits = TimeLimits(
-            parameters.first_token_seconds, parameters.token_seconds, parameters.total_seconds
-        )
         prompt = prompt_tokens(request.messages)
         call = await self._reserve(purpose, prompt, request.max_tokens)
         started, progress, error = time.monotonic(), Progress(), ""
         written: list[str] = []
         try:
-            async with aclosing(pieces(self._server, request, limits, progress)) as reply:
+            async with aclosing(pieces(self._server, request, self._parameters, progress)) as reply:
                 async for piece in reply:
                     written.append(piece)
                     yield piece
@@ -183,12 +178,12 @@ class Model:
 
 def prompt_tokens(messages: Messages) -> int:
     """The estimated tokens of a prompt."""
-    return sum(_tokenizer.count(each["content"]) + MESSAGE_TOKENS for each in messages)
+    return sum(estimated_tokens(each["content"]) + MESSAGE_TOKENS for each in messages)
 
 
 def _estimate(progress: Progress, prompt: int, written: str) -> Usage:
     """The usage of a call that its server did not count; zero if the server never accepted it."""
     if not progress.was_sent:
         return Usage()
-    completion = _tokenizer.count(written) + progress.hidden // CHARACTERS_A_TOKEN
+    completion = estimated_tokens(written) + progress.hidden // CHARACTERS_A_TOKEN
     return Usage(prompt, completion, estimated=True)

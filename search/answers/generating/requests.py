@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingestion.embedding.openai_client import BEFORE_SENDING, connect_async
-from search.answers.domain import Usage
+from search.answers.domain import AnswerParameters, Usage
 from search.answers.generating.messages import Thoughts
 from search.answers.generating.server import (
     Server,
@@ -36,15 +36,6 @@ RETRIES, LONGEST_PAUSE = 2, 2.0
 # Parameters without which a request still makes sense; some servers and models refuse them.
 OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
 CHARACTERS_PER_TOKEN = 8  # no tokenizer has longer ones on average; a longer reply is cut
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimits:
-    """Seconds to the first piece, between pieces, and in all."""
-
-    first: float
-    between: float
-    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +80,11 @@ class Progress:
 
 
 async def pieces(
-    server: Server, request: ModelRequest, limits: TimeLimits, progress: Progress
+    server: Server, request: ModelRequest, limits: AnswerParameters, progress: Progress
 ) -> AsyncGenerator[str]:
     """The text of the reply as it comes. Raises ModelUnavailable, also after some of it.
+
+    `limits` are the seconds to the first piece, between pieces, and in all.
 
     Closing the iterator closes the connection. The end of a reply that was cut at its longest is no
     error: `progress.finish` is then "length".
@@ -129,7 +122,7 @@ async def pieces(
 class _Clock:
     """The moment at which waiting for the model ends."""
 
-    def __init__(self, limits: TimeLimits) -> None:
+    def __init__(self, limits: AnswerParameters) -> None:
         self.has_begun = False
         self._limits = limits
         self._started = time.monotonic()
@@ -142,17 +135,18 @@ class _Clock:
     def left(self) -> float:
         """Seconds that the next wait may take."""
         passed = time.monotonic() - self._started
-        wait = self._limits.between if self.has_begun else self._limits.first - passed
-        return min(wait, self._limits.total - passed)
+        limits = self._limits
+        wait = limits.token_seconds if self.has_begun else limits.first_token_seconds - passed
+        return min(wait, limits.total_seconds - passed)
 
     def over(self) -> ModelUnavailable:
         """The ModelUnavailable error for a wait that took too long."""
         limits = self._limits
-        if time.monotonic() - self._started >= limits.total:
-            return timed_out("total_timeout", limits.total)
+        if time.monotonic() - self._started >= limits.total_seconds:
+            return timed_out("total_timeout", limits.total_seconds)
         if self.has_begun:
-            return timed_out("token_timeout", limits.between)
-        return timed_out("first_token_timeout", limits.first)
+            return timed_out("token_timeout", limits.token_seconds)
+        return timed_out("first_token_timeout", limits.first_token_seconds)
 
     async def wait(self, work: Awaitable[T]) -> T:
         """The result of `work`. Raises ModelUnavailable if it takes too long."""

@@ -131,16 +131,6 @@ def remember_count(server: Server, model: str, estimated: int, counted: int) -> 
         counts.append(min(max(counted / estimated, FEWEST), MOST))
 
 
-def forget() -> None:
-    """Clear what is remembered of servers, for tests whose servers use the same address."""
-    known = _known.get()
-    with known.lock:
-        known.models.clear()
-        known.failures.clear()
-        known.refused.clear()
-        known.counts.clear()
-
-
 def _first_model(server: Server) -> str:
     import openai
 

@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, takewhile
+from itertools import groupby
 from textwrap import dedent
 
+from ingestion.chunking.sections import common_path
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding.protocol import encodable
 from ingestion.lexical.sentences import Kind
@@ -193,8 +194,7 @@ def quoted(
     for passage, quote in zip(renumbered, quotes, strict=False):
         start = len(text) if sentences else 0
         ends = quote.parts[0].start, quote.parts[-1].start
-        paths = zip(*(passage.named_at(place).heading_path for place in ends), strict=False)
-        path = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], paths)]
+        path = common_path([passage.named_at(place).heading_path for place in ends])
         text += f"#### {escaped([passage.title, *path][-1])} [{passage.number}]"
         before: Kind | None = None
         for run in _runs(passage.text, quote.parts):

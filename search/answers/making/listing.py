@@ -19,12 +19,11 @@ async def write_list(work: AnswerDraft) -> list[Event]:
     documents of the first ones, each with its citation.
     """
     now, request = work.now, work.request
-    text, sentences = "", list[Sentence]()
+    by_document = dict[int, Passage]()
     if form_of(now.question) is Form.COUNT and asks_for_all(now.question):
         number = await in_thread(documents_of(request.viewer, request.filters).count)
         text = ngettext("%(count)d document", "%(count)d documents", number)
         confidence: float | None = 1.0
-        firsts = list[Passage]()
     else:
         number, confidence = work.responses[0].total, now.retrieval_confidence
         text = ngettext(
@@ -32,14 +31,11 @@ async def write_list(work: AnswerDraft) -> list[Event]:
             "%(count)d results. The first are:",
             number,
         )
-        ranked = sorted(now.context.passages, key=lambda each: each.rank)
-        by_document = dict[int, Passage]()
-        for passage in ranked:
+        for passage in sorted(now.context.passages, key=lambda each: each.rank):
             by_document.setdefault(passage.document, passage)
-        firsts = list(by_document.values())
     text %= {"count": number}
-    sentences.append(Sentence(0, len(text), text))
-    for passage in firsts:
+    sentences = [Sentence(0, len(text), text)]
+    for passage in by_document.values():
         start, text = len(text), f"{text}\n- {escaped(passage.title)} [{passage.number}]"
         citation = Citation(passage.number)
         sentences.append(Sentence(start + 1, len(text), passage.title, (citation,)))

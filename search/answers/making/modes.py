@@ -22,9 +22,8 @@ from typing import cast
 from django.utils.translation import gettext
 
 from common.database import in_thread
-from ingestion.documents import completeness
 from search.answers import recording
-from search.answers.as_json import disagreements, not_current
+from search.answers.as_json import disagreements, incomplete, not_current
 from search.answers.checking.verdicts import is_baseless
 from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
 from search.answers.generating.messages import repair_messages
@@ -98,12 +97,7 @@ def _name_gaps(work: AnswerDraft) -> None:
     """Say which cited documents disagree, are not current or incomplete, by the numbers of their
     passages.
     """
-    work.note(*disagreements(work.now), *not_current(work.now))
-    first = {each.version: each for each in reversed(work.now.cited_passages)}
-    for passage in first.values():
-        if gap := completeness.note(passage.completeness):
-            note = gettext("Source %(number)d: %(gap)s")
-            work.note(note % {"number": passage.number, "gap": gap})
+    work.note(*disagreements(work.now), *not_current(work.now), *incomplete(work.now))
 
 
 def _refuse_in_other_words(work: AnswerDraft) -> None:

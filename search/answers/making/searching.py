@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -226,11 +226,11 @@ def context_of_all(
     `parameters.candidates` of each ranking are merged by `merged`; a passage's `rank` is its place
     among all of them.
     """
-    places = merged([ranking[: parameters.candidates] for ranking in rankings])
-    if not places:
+    hits = merged([ranking[: parameters.candidates] for ranking in rankings])
+    if not hits:
         return Context(budget=parameters.context_tokens)
-    rows = _rows(viewer, Q(pk__in=list(places)), *_OF_CHUNK, *_OF_DOCUMENT)
-    selection = select([_piece(row, places[row["pk"]]) for row in rows], parameters)
+    rows = _rows(viewer, Q(pk__in=list(hits)), *_OF_CHUNK, *_OF_DOCUMENT)
+    selection = select([_piece(row, hits[row["pk"]]) for row in rows], parameters)
     if selection.may_grow:
         of_version = {run.first.version: run.first for run in selection.runs}
         near = _rows(viewer, _around(selection), *_OF_CHUNK)
@@ -238,16 +238,8 @@ def context_of_all(
     return selection.context()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a hit among the candidates, from 1."""
-
-    rank: int
-    hit: Hit
-
-
-def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
-    """The place of each chunk in several rankings, by its id.
+def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Hit]:
+    """The best hit of each chunk in several rankings, by its id, ranked among all of them.
 
     Ordered by the best rank of each chunk, so that the first hit of each part of a question comes
     before the second of any: the parts ask for different passages, while reciprocal rank fusion
@@ -263,7 +255,7 @@ def merged(rankings: Sequence[Sequence[Hit]]) -> dict[int, Place]:
             if earlier is None or hit.rank < earlier.rank:
                 best[hit.chunk_id] = hit
     ordered = sorted(best, key=lambda chunk: (best[chunk].rank, -sums[chunk]))
-    return {chunk: Place(rank, best[chunk]) for rank, chunk in enumerate(ordered, start=1)}
+    return {chunk: replace(best[chunk], rank=rank) for rank, chunk in enumerate(ordered, start=1)}
 
 
 def _around(selection: Selection) -> RawSQL:
@@ -287,8 +279,8 @@ def _rows(viewer: Viewer, condition: Q | RawSQL, *names: str) -> Iterable[Any]:
     return rows
 
 
-def _piece(row: Mapping[str, Any], place: Place) -> Piece:
-    candidate = place.hit.candidate
+def _piece(row: Mapping[str, Any], hit: Hit) -> Piece:
+    candidate = hit.candidate
     match = candidate.identifier
     return Piece(
         chunk_id=row["pk"],
@@ -301,8 +293,8 @@ def _piece(row: Mapping[str, Any], place: Place) -> Piece:
         language=row["document__language"],
         media_type=row["version__media_type"],
         date=date_of(row),
-        score=place.hit.score,
-        rank=place.rank,
+        score=hit.score,
+        rank=hit.rank,
         form=match.form if match else "",
         is_pinned=candidate.pin is not None,
         completeness=row["version__completeness"],

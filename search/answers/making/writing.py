@@ -32,10 +32,11 @@ from search.answers.generating.messages import answer_messages, judge_messages, 
 from search.answers.making.draft import AnswerDraft, milliseconds_since
 from search.answers.making.drafting import Draft, quoted, replay
 from search.answers.quote_pieces import Quote, quote_of
-from search.answers.quotes import Extract, extract, sentence_embedder
+from search.answers.quotes import Extract, extract
 from search.engine import configuration
 from search.errors import ModelUnavailable
 from search.pipeline import SearchResponse
+from search.presentation.marking import sentence_embedder
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from search.answers.budgets import budget_key
 from search.answers.domain import Answered, Done, Event, Failed, Sources, Token
 from search.answers.rendering import plain_line
 from search.answers.request import AnswerRequest
-from search.answers.streaming import code_and_message, frame, stream
+from search.answers.streaming import frame, stream
 from search.api.openai.links import Links
 from search.api.openai.protocol import CompatibleView, fields_of, shaped
 from search.api.openai.requests import ChatRequest, read_chat
@@ -183,7 +183,7 @@ class ChatCompletionsView(CompatibleView):
         completion = Completion(chat, Links(request.build_absolute_uri))
         if chat.is_streamed:
             frames = completion.frames(answering.events(question))
-            return stream(frames, failed=lambda error: failed(*code_and_message(error)))
+            return stream(frames, failed=lambda error: failed(*answering.code_and_message(error)))
         return Response(completion.whole(answering.answer(question)))
 
 

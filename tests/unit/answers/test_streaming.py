@@ -13,6 +13,7 @@ from django.core.signals import request_finished
 from django.db import close_old_connections
 from django.http import StreamingHttpResponse
 
+from search.answers import streaming
 from search.answers.domain import Context, Event, NewStep, Sources, Step, Token
 from search.answers.streaming import KEEPALIVE, sse
 from search.errors import NoActiveProfile
@@ -110,7 +111,9 @@ def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFi
     assert "secret" in caplog.text
 
 
-def test_silent_stream_sends_keepalive_comments() -> None:
+def test_silent_stream_sends_keepalive_comments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "KEEPALIVE_SECONDS", 0.01)
+
     async def slow(pause: threading.Event) -> AsyncIterator[Event]:
         yield Token("a")
         while not pause.is_set():
@@ -121,7 +124,7 @@ def test_silent_stream_sends_keepalive_comments() -> None:
     parts: list[str] = []
 
     def listen() -> StreamingHttpResponse:
-        return sse(slow(heard), keepalive=0.01)
+        return sse(slow(heard))
 
     async def listening() -> None:
         response = await sync_to_async(listen)()
