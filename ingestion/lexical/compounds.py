@@ -72,7 +72,7 @@ _NAME = "|".join(
         "[[:lower:][:digit:]][[:upper:]]",
         "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
         "[[:alnum:]][./][[:alnum:]_]",
-        "[[:alpha:]]{3}[[:digit:]]",
+        "[[:alpha:]][[:digit:]]",
         "-[[:digit:]]",
     )
 )
