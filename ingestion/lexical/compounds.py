@@ -57,12 +57,14 @@ def quoted_sql(expression: str) -> str:
 # of addresses.
 _NAMES = "1, 2, 3, 4, 5, 6, 9, 10, 11, 19"
 _ADDRESS = 5  # what follows is a part of it
-# The parser reads HL-200 as HL and -200.
-_NEGATIVE, _BLANK = 21, "0, 12"
+# The parser reads HL-200 as HL and -200; and 20 is looked for where a text has −20 °C.
+_NEGATIVE = 21
 _MOST_IN_ADDRESS = 200
-# Where a hump begins: renameField, HTTPServer, as in `steelyard_words`. McDonald and APIs are none.
+# Where a hump begins: renameField, HTTPServer, as in `steelyard_words`, and Windows11. McDonald and
+# APIs are none.
 _HUMP = (
     "(?<=[[:lower:][:digit:]])(?=[[:upper:]])|(?<=[[:upper:]])(?=[[:upper:]][[:lower:]][[:lower:]])"
+    r"|(?<=[[:alpha:]][[:alpha:]][[:alpha:]])(?=[[:digit:]][[:digit:]]|[[:digit:]]\M)"
 )
 # Without look-around, which takes four times as long.
 _NAME = "|".join(
@@ -70,16 +72,19 @@ _NAME = "|".join(
         "[[:lower:][:digit:]][[:upper:]]",
         "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
         "[[:alnum:]][./][[:alnum:]_]",
-        "[[:alnum:]]-[[:digit:]]",
+        "[[:alpha:]][[:digit:]]",
+        "-[[:digit:]]",
     )
 )
-# A single figure as well, of No.8.
-_PART = "[[:alnum:]][[:alnum:]]+|(?<=[[:alpha:]][./])[0-9]"
+# A single figure as well, of No.8 and Windows7.
+_PART = "[[:alnum:]][[:alnum:]]+|(?<=[[:alpha:]][./ ])[0-9]"
 _PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
 
 
 _WORD = re.compile(r"[^\W_]+")
-_BEFORE_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_BEFORE_HUMP = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[A-Za-z]{3})(?=[0-9]{2}|[0-9]\b)"
+)
 
 
 def name_parts(text: str, *, whole: bool = False) -> list[str]:
@@ -114,7 +119,7 @@ def names_sql(text: str) -> str:
                 FROM regexp_matches({text}, '\S*(?:{_NAME})\S*', 'g') word
             )) WITH ORDINALITY parsed(tokid, token, nth)
         ) parsed
-        WHERE tokid = {_NEGATIVE} AND before NOT IN ({_BLANK})
+        WHERE tokid = {_NEGATIVE}
            OR tokid IN ({_NAMES}) AND before <> {_ADDRESS} AND token ~ '{_NAME}'
               AND length(token) <= CASE tokid WHEN {_ADDRESS} THEN {_MOST_IN_ADDRESS}
                                    ELSE {MOST_LETTERS} END

@@ -20,7 +20,10 @@ from string import ascii_letters
 # Apostrophes, quotes, hyphens and signs of codes get their ASCII form. Persian's joint of no width
 # is typed as a space, as nothing or as itself: the readings of a hyphen. Hebrew's geresh and
 # gershayim stay: they are part of numbers and abbreviations.
-_AS_WRITTEN, _IN_ASCII = "ʼ’“”„\u058a\u05be\u200c\u2010\u2011＃＆＋－．／", '\'\'"""-----#&+-./'
+_AS_WRITTEN, _IN_ASCII = (
+    "ʼ’“”„\u058a\u05be\u200c\u2010\u2011\u2212＃＆＋－．／",
+    '\'\'"""------#&+-./',
+)
 _MARKS_OF_WORDS = dict(zip(map(ord, _AS_WRITTEN), _IN_ASCII, strict=True))
 _LETTER_LIKE = {0x05F3, 0x05F4}
 # A boundary of words, and marks of direction, which stand around them.
@@ -37,9 +40,10 @@ _IN_PLACE_OF_KEPT = "\ue010\ue011\ue012\ue013"  # private use: parsers remove it
 _SUPERIOR = "⁰¹²³⁴-⁹"
 _INFERIOR = range(0x2080, 0x208A)
 _NO_WORDS = "™℠"
-# M8×40 is typed M8x40, and 25 µg 25 ug; NFKC makes µg of ㎍.
+# M8×40 is typed M8x40, 25 µg 25 ug, and 18€ EUR 18; NFKC makes µg of ㎍.
 _MICRO = re.compile("[µμ](?=[A-Za-zÀ-ÖØ-öø-ňŊ-ɏ])")
-_TYPED = {"x": re.compile("(?<=[0-9])×(?=[0-9])"), "u": _MICRO}
+_CURRENCIES = {" EUR ": re.compile("€"), " GBP ": re.compile("£")}
+_TYPED = {"x": re.compile("(?<=[0-9])×(?=[0-9])"), "u": _MICRO, **_CURRENCIES}
 # What NFKC makes of ℃, ŀ, 🄪, ½, ㎧ and ŉ.
 _LEFT = dict(zip(map(ord, "°·〔〕⁄∕ʼ"), "    //'", strict=True))
 # All of Unicode but for ideographs, Hangul and private use, which are letters as they stand.
@@ -91,6 +95,9 @@ def _classes() -> tuple[str, str, str]:
         category, form = unicodedata.category(char), unicodedata.normalize("NFKC", char)
         is_sign = category[0] == "S" or (category == "No" and code not in _INFERIOR)
         stands_for_words = form != char and any(map(str.isalnum, form)) and char not in _NO_WORDS
+        if char in "€£":
+            special.append(code)
+            continue
         if is_sign and stands_for_words:
             parting.append(code)
         elif code in _BOUNDARIES or (category[0] in "SPZ" and code not in _LETTER_LIKE):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ingestion.lexical.normal_form import blocks, members, translated_sql
-from ingestion.lexical.written_dates import dates_sql
+from ingestion.lexical.written_dates import dates_sql, times_sql
 
 LABEL = "C"
 """Of the positions of folded words in a tsvector."""
@@ -28,12 +28,14 @@ _SCRIPTS = ((0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x52F), (0x5D0, 0
 # Accents, points and vowel signs; Devanagari's point of loan words.
 _ACCENTS = ((0x300, 0x36F), (0x591, 0x5BD), (0x5BF, 0x5BF), (0x5C1, 0x5C7), (0x64B, 0x65F),
             (0x670, 0x670), (0x93C, 0x93C))  # fmt: skip
-# Persian's letters are those of Arabic.
-_SINGLE = dict(zip(map(ord, "øđðłıħŧىیک"), "oddlihtييك", strict=True))
+# Persian's letters are those of Arabic, whose ending ة is typed ه.
+_SINGLE = dict(zip(map(ord, "øđðłıħŧىیکة"), "oddlihtييكه", strict=True))
+# And Hindi's nasals before a consonant, which most write as a point.
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
-# As German, Danish and Norwegian write where a keyboard lacks the letter; and as Greek capitals are
-# in lower case.
-_WRITTEN_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "ς": "σ"}
+_DOUBLE |= dict.fromkeys(("न्", "म्", "ङ्", "ञ्", "ण्"), "ं")
+# As German, Danish, Norwegian and Serbian write where a keyboard lacks the letter; and as Greek
+# capitals are in lower case.
+_WRITTEN_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "đ": "dj", "ς": "σ"}
 _ANOTHER_LETTER = "йЙ"  # no и with an accent
 _MOST_LETTERS = 60
 
@@ -51,11 +53,14 @@ def _foldable() -> str:
         if chr(code).isalpha() and chr(code) not in _ANOTHER_LETTER
         and (len(unicodedata.normalize("NFD", chr(code))) > 1 or chr(code).lower() in _OTHERS)
     ]  # fmt: skip
-    return members(blocks(sorted(letters))) + members(_ACCENTS)
+    return members(blocks(sorted(letters))) + members(_ACCENTS) + "\u094d"
 
 
 _FOLDABLE = _foldable()
-_WORD = f"[0-9{members(_SCRIPTS)}{members(_ACCENTS)}]"
+_WORD = f"[0-9{members(_SCRIPTS)}{members(_ACCENTS)}\u094d]"
+# Hebrew's and, that, in, the, as, to, from, which are written on to the next word.
+_PREFIX = "[וש]?[ובהכלמש](?=[א-ת]{3})"
+_FOLDED = f"{_WORD}*[{_FOLDABLE}]{_WORD}*|(?<![א-ת]){_PREFIX}[א-ת]+"
 
 
 # Separators of thousands, with decimals. With other figures beside it is a date or a version.
@@ -69,14 +74,15 @@ _NUMBERS = (
 )  # India's
 # A number with a separator of another kind at its end.
 _DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''].*[.]|^[0-9]+[ ''].*,"
-# Accounts and cards in groups of four; books; telephones; and names of parts with marks between
-# them, which people leave out: HL-200, H.264, R&D, TCP/IP, O'Brien, צה"ל.
+# Accounts and cards in groups of four; books; telephones; network cards; and names of parts with
+# marks between them, which people leave out: HL-200, H.264, R&D, TCP/IP, O'Brien, צה"ל.
 _GROUPS = "|".join(
     (
         r"\m[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,3})?\M",
         r"\m[0-9]{4}(?: [0-9]{4}){2,4}\M",
         r"\m97[89](?: [0-9]+){3} [0-9]\M",
-        r"(?:[+][0-9]{1,3}[-/ ]|[(][0-9]{2,5}[)] ?)[0-9]+(?:[-/ ][0-9]+){0,4}\M",
+        r"(?:[+][0-9]{1,3}[-/ ]?|[(][0-9]{2,5}[)] ?)[0-9]+(?:[-/ ][0-9]+){0,4}\M",
+        r"\m[[:xdigit:]]{2}(?::[[:xdigit:]]{2}){5}\M",
         r"""\m[[:alnum:]]+(?:(?:[-./&"״׳]|''(?:'')?)[[:alnum:]]+)+\M""",
     )
 )
@@ -88,19 +94,26 @@ _NO_NAME = (
     "^[[:alpha:]-]+$|[0-9][.][0-9]|[0-9]/[0-9]{1,2}(?![0-9])|''[a-zß-ÿ]|"
     "^[[:alpha:]]{2,}([.][[:alpha:]]+)*[.][[:alpha:]]{3,}$"
 )
-# 2.10.3 of v2.10.3 and of 2.10.3-rc1, and decimals.
+# 2.10.3 of v2.10.3 and of 2.10.3-rc1; decimals, but for three, which may be thousands; and numbers
+# with zeros before them.
 _VERSIONS = r"\mv([0-9]+(?:[.][0-9]+)+)|\m([0-9]+(?:[.][0-9]+)+)-[a-z][a-z0-9]*"
-_FRACTIONS = rf"{_BESIDE}\m[0-9]+[.,][0-9]{{1,2}}(?![.,]?[0-9])"
+_FRACTIONS = (
+    rf"{_BESIDE}\m[0-9]+[.,](?:[0-9]{{1,2}}|[0-9]{{4,}})(?![.,]?[0-9])|"
+    r"\m0+([1-9][0-9]{3,})\M"
+)
 # 12mm is 12 mm, and M8x40 has an M8.
 _MEASURE = (
-    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
-    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm)\M|"
+    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m[23]?|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
+    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm|"
+    r"kr|[A-Z]{3})\M|"
     r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M"
 )
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
 _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
 _OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
+# SW1A 2AA and ATU 6628 1234 are one word, too.
+_CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
 _NETWORK = r"(\m[0-9]{1,3}(?:[.][0-9]{1,3}){3}\M(?![.][0-9]))"
 
 
@@ -108,13 +121,14 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     """SQL for a table of the text's numbers with separators: each as `written`, and `joined`.
 
     1,250,000 and 1.250.000,00 are joined 1250000, an IBAN without its spaces, SHA-256 without its
-    hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, 12mm is 12 mm, and 1.3.2026 is 20260301. `nth` is
-    their order. With `networks` the beginning of an IP address is a form of it.
+    hyphen; v2.10.3 is 2.10.3, 99,95 is 99.95, 12mm is 12 mm, 1.3.2026 is 20260301, and 2 pm is
+    14h00. `nth` is their order. With `networks` the beginning of an IP address is a form of it.
     """
     return rf"""(
     SELECT word[1] AS written,
         regexp_replace(left(word[1], length(word[1]) - length(decimals)), '[^0-9]', '', 'g')
-        || CASE WHEN decimals ~ '[1-9]' THEN '.' || right(decimals, -1) ELSE '' END AS joined, nth
+        || CASE WHEN decimals ~ '[1-9]' THEN '.' || rtrim(right(decimals, -1), '0') ELSE '' END
+        AS joined, nth
     FROM regexp_matches({text}, '({_NUMBERS})', 'g') WITH ORDINALITY matched(word, nth),
          LATERAL (SELECT CASE WHEN word[1] ~ '{_DECIMALS}'
                               THEN substring(word[1] from '[.,][0-9]+$') ELSE '' END) ends(decimals)
@@ -129,20 +143,21 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     SELECT word[1], joined, nth
     FROM regexp_matches({text}, '({_VERSIONS}|{_FRACTIONS})', 'g')
          WITH ORDINALITY matched(word, nth),
-         coalesce(word[2], word[3], regexp_replace(
-             translate(word[1], ',', '.'), '^([0-9]+)[.]0+$', '\1')) joined
+         coalesce(word[2], word[3], word[4], regexp_replace(
+             translate(word[1], ',', '.'), '[.]?0+$', '')) joined
     WHERE joined <> word[1]
-    UNION ALL {dates_sql(text)}
+    UNION ALL {dates_sql(text)} UNION ALL {times_sql(text)}
     {_others_sql(text, networks=networks)}
 )"""  # noqa: S608  # ours
 
 
 def _others_sql(text: str, *, networks: bool) -> str:
-    """SQL, after that of `numbers_sql`, for measures, sizes, other digits and networks."""
+    """SQL, after that of `numbers_sql`, for measures, sizes, other digits, codes and networks."""
     number = "translate(concat(word[1], word[3]), 'x,', ' .')"
     forms = (
         (_MEASURE, f"{number} || coalesce(' ' || word[2], '')"),
         (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
+        (_CODE, "lower(translate(word[1], ' -', ''))"),
         *[(_NETWORK, "regexp_replace(word[1], '[.][0-9]+$', '')")] * networks,
     )
     return "".join(
@@ -172,13 +187,15 @@ def acronyms_sql(text: str, config: str) -> str:
 def folded_sql(text: str) -> str:
     """SQL for a table of the text's words with accents: each as `written`, and `folded`.
 
-    Folded is without accents, and if that differs with the letters written out: muller mueller.
+    Folded is without accents, and if that differs with the letters written out: muller mueller;
+    of Hebrew also without a prefix.
     """
     return rf"""(
-    SELECT written, concat_ws(' ', bare, nullif(written_out, bare)) AS folded
+    SELECT written, concat_ws(' ', bare, nullif(written_out, bare),
+        nullif(regexp_replace(bare, '^{_PREFIX}', ''), bare)) AS folded
     FROM (
         SELECT DISTINCT word[1] AS written, lower(word[1]) AS small
-        FROM regexp_matches({text}, '{_WORD}*[{_FOLDABLE}]{_WORD}*', 'g') word
+        FROM regexp_matches({text}, '{_FOLDED}', 'g') word
         WHERE length(word[1]) BETWEEN 2 AND {_MOST_LETTERS}
     ) words, LATERAL (
         SELECT {_bare_sql("small")} AS bare, {_bare_sql(_replaced("small", _WRITTEN_OUT))}

@@ -1,4 +1,4 @@
-"""Days as texts write them, and the names of months in five languages."""
+"""Days and times of day as texts write them, and the names of months in five languages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ _YEAR, _MONTH, _DAY = "([12][0-9]{3})", "([01]?[0-9])", "([0-3]?[0-9])"
 _LATE = "(1[3-9]|2[0-9]|3[01])"
 # Any word: the names themselves take Postgres twice the time. With the C locale ä is no letter.
 _NAME = "([^[:space:][:digit:][:punct:]]{3,10})"
-# The groups of each form: year, month, day, name of the month. 3/1/2026 has two readings.
+# The groups of each form: year, month, day, name of the month, year of this century (guessed up to
+# 2049). 3/1/2026 has two readings.
 _FORMS = {
     rf"\m{_YEAR}-{_MONTH}-{_DAY}\M": "ymd",
     rf"\m{_DAY}[.] ?{_MONTH}[.] ?{_YEAR}\M": "dmy",
+    r"\m([0-3][0-9])[.]([01][0-9])[.]([0-4][0-9])\M(?![.])": "dms",
     rf"\m{_LATE}/{_MONTH}/{_YEAR}\M": "dmy",
     rf"\m{_MONTH}/{_LATE}/{_YEAR}\M": "mdy",
     rf"\m{_DAY}(?:st|nd|rd|th|[.])? (?:of |de )?{_NAME}[.]?,? (?:de )?{_YEAR}\M": "dny",
@@ -44,8 +46,30 @@ def dates_sql(text: str) -> str:
 
     name = f"strpos('{_TABLE}', '|' || lower({part('n')}) || '|')"
     month = f"concat({part('m')}, nullif(({name} + {_WIDTH - 1}) / {_WIDTH}, 0))"
+    year = f"concat({part('y')}, '20' || nullif({part('s')}, ''))"
     return rf"""
-    SELECT word[1], {part("y")} || lpad({month}, 2, '0') || lpad({part("d")}, 2, '0'), nth
+    SELECT word[1], {year} || lpad({month}, 2, '0') || lpad({part("d")}, 2, '0'), nth
     FROM regexp_matches({text}, '({"|".join(_FORMS)})', 'g') WITH ORDINALITY matched(word, nth)
     WHERE {month} <> ''
+"""  # noqa: S608  # ours
+
+
+# 14:30, 14h30, 2:30 pm, 2 p.m., 14.30 Uhr.
+_HALF = " ?([aApP])[.]?[mM]"
+_TIME = (
+    rf"\m([01]?[0-9]|2[0-4])"
+    rf"(?:[:h]([0-5][0-9])(?::[0-5][0-9])?(?:{_HALF})?|(?:[.]([0-5][0-9]))?(?:{_HALF}| Uhr))"
+    r"\M(?!:[0-9])"
+)
+
+
+def times_sql(text: str) -> str:
+    """SQL for a query of the text's times of day: each as written, as 14h30, and their order."""
+    half = "lower(concat(word[4], word[6]))"
+    hour = f"mod(word[2]::int, CASE {half} WHEN '' THEN 25 ELSE 12 END)"
+    return rf"""
+    SELECT word[1], lpad(({hour} + CASE {half} WHEN 'p' THEN 12 ELSE 0 END)::text, 2, '0') || 'h'
+        || rpad(concat(word[3], word[5]), 2, '0'), nth
+    FROM regexp_matches({text}, '({_TIME})', 'g') WITH ORDINALITY matched(word, nth)
+    WHERE word[1] !~ '^[0-9]{{2}}h[0-9]+$'
 """  # noqa: S608  # ours

@@ -283,17 +283,21 @@ def _shown(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> st
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
-# parts of a name are none. A name is marked if the question has half of its parts. The second forms
-# are looked for if a lexeme of theirs matches: a folded one, or one that stands behind the text.
+# parts of a name are none. A name is marked if the question has half of its parts, else those that
+# it has. The second forms are looked for if a lexeme of theirs matches: a folded one, or one that
+# stands behind the text.
 _MARKED_TEXT = f"""
 (SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
 || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
 || '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', (
-    SELECT string_agg(name, E'\\n') FROM {{names}} named
-    WHERE .5 <= (
-        SELECT avg((part @@ {{question}})::int) FROM regexp_split_to_table(parts, ' ') word,
-            to_tsvector(ingestion_chunk.text_config::regconfig, word) part
-        WHERE part <> ''::tsvector)
+    SELECT string_agg(CASE WHEN share < .5 THEN said ELSE name END, E'\\n')
+    FROM {{names}} named, LATERAL (
+        SELECT avg(is_said::int) AS share, string_agg(word, E'\\n') FILTER (WHERE is_said) AS said
+        FROM regexp_split_to_table(parts, ' ') word, LATERAL (
+            SELECT part, part @@ {{question}} AS is_said
+            FROM to_tsvector(ingestion_chunk.text_config::regconfig, word) part
+        ) held WHERE part <> ''::tsvector
+    ) shares WHERE said IS NOT NULL
 ), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
     SELECT string_agg(written, E'\\n') FROM {{folds}} folds
     WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}

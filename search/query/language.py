@@ -156,6 +156,16 @@ def other_language(
     return OtherLanguage(own, texts, not supported or own in supported)
 
 
+def is_name(text: str, readings: Sequence[Reading]) -> bool:
+    """Whether the text has words, and no list of English or the texts' languages has one of them.
+
+    A model can say little about the meaning of such names and terms.
+    """
+    codes = {"en", *text_languages(readings)}
+    words = _WORDS.findall(text)
+    return bool(words) and not any(is_listed(word, code) for word in words for code in codes)
+
+
 def text_languages(readings: Sequence[Reading]) -> tuple[str, ...]:
     """The languages of the searched texts that have a configuration, most texts first."""
     codes = {config: code for code, config in reversed(TEXT_CONFIGS.items())}

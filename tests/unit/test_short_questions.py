@@ -125,6 +125,17 @@ def test_words_with_a_number_beside_them_have_one(text: str) -> None:
     assert asked(1, text=text).weights.vector == approx(0.75)
 
 
+@pytest.mark.parametrize(
+    ("text", "leans"), [("copper", True), ("Venkataraghavan", False), ("Xylokastro λέβητα", False)]
+)
+def test_names_in_no_word_list_do_not_lean(text: str, leans: bool) -> None:
+    found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.1}) for n in range(1, 12)]
+    before = asked(40, lead=0.0, text=text)
+    candidates = prepared(columns(found, before.query))
+    weighing = Weighing(before, candidates, configuration(), by_meaning=True)
+    assert (lean_on_meaning(weighing).settled.weights.vector > WEIGHTS.vector) is leans
+
+
 def test_lean_is_the_same_whatever_else_the_site_holds() -> None:
     """The background is that of the whole site; .9 over .8 is halfway on the common scale."""
     found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.8}) for n in range(1, 12)]
