@@ -95,6 +95,7 @@ UNREAD = [
     ("post", "answers/", {"query": "x", "stream": True, "rectangles": True}, "rectangles"),
     ("post", "runs/", {"profile": "default@5", "baseline": "default@5"}, "baseline"),
     ("patch", "curation/pin/{id}/", {"position": 0}, "position"),
+    ("post", "profiles/default@5/publish/", {"profile": "default@4"}, "profile"),
 ]
 
 Operation = tuple[str, str, dict[str, Any]]

@@ -122,6 +122,8 @@ class PublicationViewSet(ReadViewSet[Publication]):
         refused, with the findings and the queries in `publication`.
         """
         sent: Any = request.data
+        if named.keys() & sent:
+            raise serializers.ValidationError({"profile": ["The address names it."]})
         form = PublishSerializer(data={**sent, **named})  # the address of 0.2 names it
         options = dict(checked(request, form).validated_data)
         profile = named_profile(options.pop("profile"), visible_profiles(request.user))
