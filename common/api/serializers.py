@@ -30,9 +30,9 @@ NO_LIST = "Send a list, also of one value: [...]."
 LISTS = (serializers.ListField, serializers.ManyRelatedField)
 NUMBERS = (serializers.IntegerField, serializers.FloatField, serializers.DecimalField)
 TEXTS = (serializers.CharField, serializers.UUIDField)
-_DIGITS = r"\s*[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)(e[-+]?[0-9]+)?\s*"
 SURROGATE = re.compile(r"[\ud800-\udfff]").search
-NUMBER = re.compile(_DIGITS, re.IGNORECASE).fullmatch
+# What int and float of Python read besides numbers as JSON has them.
+GUESSED = re.compile(r"_|nan|inf|[^\x00-\x7f]", re.IGNORECASE).search
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str) -> None:
@@ -129,7 +129,7 @@ def _mistyped(field: Any, value: Any) -> str:
         inner = getattr(field, "child", None)
         return next(filter(None, (_mistyped(inner, each) for each in value or ())), "")
     if isinstance(field, NUMBERS):
-        is_wrong = isinstance(value, bool) or (isinstance(value, str) and not NUMBER(value))
+        is_wrong = isinstance(value, bool) or (isinstance(value, str) and GUESSED(value))
     else:
         is_wrong = isinstance(field, TEXTS) and isinstance(value, int | float)
     return str(field.error_messages["invalid"]).format(value=value) if is_wrong else ""
