@@ -1,13 +1,15 @@
 """The attacks of the tests in their long form: `make attack`, an hour or two on two cores.
 
-    python -m benchmarks.attack [--parts tests load words] [--seconds 300]
+    python -m benchmarks.attack [--parts visibility load words] [--seconds 300]
 
-    tests   the files of SUITE with 200 generated requests an operation, 1,000 examples a law and
-            10,000 graphs of permissions
-    load    64 readers, more than the site serves in time (benchmarks.load), for --seconds each
-    words   how long a word of hidden documents takes, beside one that nothing contains
+    a group of SUITE   its files with 200 generated requests an operation, 1,000 examples a law and
+                       10,000 graphs of permissions
+    load               64 readers, more than the site serves in time (benchmarks.load), for
+                       --seconds each
+    words              how long a word of hidden documents takes, beside one that nothing contains
 
-Exit code 1 if a part failed. Times are printed, and judged by whoever reads them.
+Each part prints its result and minutes. Exit code 1 if one failed. Times are printed, and judged
+by whoever reads them.
 """
 
 from __future__ import annotations
@@ -19,11 +21,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 
 # What is attacked, and the files that do it.
 SUITE = {
-    "who sees what, at every address": (
+    "visibility": (
         "tests/web/test_visibility.py",
         "tests/postgres/test_leaks.py",
         "tests/web/test_admin_analytics.py",
@@ -31,7 +32,7 @@ SUITE = {
         "tests/web/test_token_scopes.py",
         "tests/web/test_who_sees.py",
     ),
-    "requests that no browser sends": (
+    "requests": (
         "tests/web/test_api_fuzz.py",
         "tests/web/test_page_frame.py",
     ),
@@ -43,14 +44,14 @@ SUITE = {
         "tests/unit/test_expressions.py",
         "tests/unit/fetching",
     ),
-    "people and keys": (
+    "keys": (
         "tests/web/test_sign_in_guard.py",
         "tests/web/test_admin_people.py",
         "tests/web/test_token_scopes.py",
         "tests/postgres/test_space_addresses.py",
     ),
-    "slow, large and many": ("tests/faults/test_slow_clients.py", "tests/faults/test_admission.py"),
-    "servers that die, hang or are full": (
+    "slow": ("tests/faults/test_slow_clients.py", "tests/faults/test_admission.py"),
+    "outages": (
         "tests/faults/test_hanging.py",
         "tests/faults/test_embedded.py",
         "tests/faults/test_killed.py",
@@ -64,23 +65,25 @@ PAIRS = 240
 
 
 def main() -> None:
+    parts = (*SUITE, "load", "words")
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--parts", nargs="+", choices=("tests", "load", "words"))
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--seconds", default="300")
     chosen = parser.parse_args()
-    files = [file for group in SUITE.values() for file in group]
-    commands: dict[str, Sequence[str]] = {
-        "tests": ("pytest", "-n", "3", "--dist", "loadfile", "-q", *files),
-        "load": ("benchmarks.load", "--seconds", chosen.seconds),
-    }
     long = os.environ | {"FUZZ_EXAMPLES": "200", "HYPOTHESIS_PROFILE": "nightly"}
     failed = []
-    for part in chosen.parts or (*commands, "words"):
+    for part in chosen.parts:
+        began = time.monotonic()
         print(f"--- {part}", flush=True)
+        command = ["benchmarks.load", "--seconds", chosen.seconds]
+        if part in SUITE:
+            command = ["pytest", "-n", "2", "--dist", "loadfile", "-q", *SUITE[part]]
         if part == "words":
             compare_words()
-        elif subprocess.run([sys.executable, "-m", *commands[part]], env=long).returncode:
+        elif subprocess.run([sys.executable, "-m", *command], env=long).returncode:
             failed.append(part)
+        result = "failed" if part in failed else "passed"
+        print(f"--- {part} {result} in {(time.monotonic() - began) / 60:.0f} min", flush=True)
     sys.exit(f"Failed: {', '.join(failed)}" if failed else 0)
 
 

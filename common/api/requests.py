@@ -40,9 +40,9 @@ def states(**attributes: Any) -> Callable[[View], View]:
     return decorated
 
 
-def read_query(request: Request, form: type[Form], **options: Any) -> Form:
+def read_query(request: Request, form: type[Form]) -> Form:
     """The validated query parameters. Raises ValidationError."""
-    parameters = form(data=request.query_params, **options)
+    parameters = _filled(request, form, request.query_params)
     parameters.__dict__["noun"] = "parameter"  # in errors, see Strict
     return checked(request, parameters)
 
@@ -55,7 +55,13 @@ def body_of(request: Request) -> Any:
 
 def read_body(request: Request, form: type[Form], **options: Any) -> Form:
     """The validated fields of the body. Raises ValidationError."""
-    return checked(request, form(data=body_of(request), **options))
+    return checked(request, _filled(request, form, body_of(request), **options))
+
+
+def _filled(request: Request, form: type[Form], data: Any, **options: Any) -> Form:
+    """The form with the data, and with the request if its fields ask for it (`Parameters`)."""
+    needs_request = getattr(form, "needs_request", True)
+    return form(data=data, context={"request": request} if needs_request else {}, **options)
 
 
 def actor(request: Request | HttpRequest) -> User:

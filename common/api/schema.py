@@ -17,7 +17,7 @@ from common.api.access import OPEN, needed
 from common.api.errors import PROBLEM
 from common.api.idempotency import HEADER
 from common.api.serializers import Parameters, Strict
-from common.api.views import StrictView, parameters_of
+from common.api.views import StrictView, handler_of, parameters_of
 
 # OpenAI's and OAuth's addresses. They have conventions of their own, and no serializers.
 PROTOCOLS = Path(__file__).with_name("other_protocols.yaml")
@@ -81,11 +81,8 @@ class Schema(AutoSchema):
 
     def get_request_serializer(self) -> Any:
         """For an extra action, its `body`: most have none."""
-        return (
-            getattr(self.view, "body", None)
-            if self._is_extra()
-            else super().get_request_serializer()
-        )
+        is_extra = getattr(self.view, "action", None) not in (None, *_TITLES)
+        return getattr(self.view, "body", None) if is_extra else super().get_request_serializer()
 
     def get_override_parameters(self) -> list[Any]:
         if not isinstance(self.view, StrictView):
@@ -113,9 +110,8 @@ class Schema(AutoSchema):
             if any(each["in"] == "query" for each in parameters):
                 errors.add(400)
             names = {each["name"] for each in parameters}
-            errors |= ({422} if HEADER in names else set()) | (
-                {412} if "If-Match" in names else set()
-            )
+            guards = {HEADER: 422, "If-Match": 412}
+            errors |= {guards[name] for name in names & guards.keys()}
             for status in sorted(errors):
                 operation["responses"].setdefault(str(status), error_response(status))
         return operation
@@ -127,13 +123,6 @@ class Schema(AutoSchema):
             schema["additionalProperties"] = False
         return schema
 
-    def _handler(self) -> Any:
-        return getattr(self.view, getattr(self.view, "action", None) or self.method.lower(), None)
-
-    def _is_extra(self) -> bool:
-        action = getattr(self.view, "action", None)
-        return action is not None and action not in _TITLES
-
     def _permission(self) -> str | None:
         if AllowAny in {type(each) for each in self.view.get_permissions()}:
             return OPEN
@@ -141,7 +130,7 @@ class Schema(AutoSchema):
 
     def _documented(self) -> tuple[str | None, str]:
         """The summary and the description; for inherited actions, from the model's name."""
-        first, _, rest = (inspect.getdoc(self._handler()) or "").partition("\n")
+        first, _, rest = (inspect.getdoc(handler_of(self.view, self.method)) or "").partition("\n")
         if first:
             return first.removesuffix("."), rest.strip()
         title = _TITLES.get(getattr(self.view, "action", ""))

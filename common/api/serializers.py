@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
@@ -24,8 +25,14 @@ from rest_framework.utils.serializer_helpers import BindingDict
 Row = TypeVar("Row", bound="Any")
 
 ONCE = "Give it once."
+BLANK = "This field may not be blank."
 NO_LIST = "Send a list, also of one value: [...]."
 LISTS = (serializers.ListField, serializers.ManyRelatedField)
+NUMBERS = (serializers.IntegerField, serializers.FloatField, serializers.DecimalField)
+TEXTS = (serializers.CharField, serializers.UUIDField)
+SURROGATE = re.compile(r"[\ud800-\udfff]").search
+# What int and float of Python read besides numbers as JSON has them.
+GUESSED = re.compile(r"_|nan|inf|[^\x00-\x7f]", re.IGNORECASE).search
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], noun: str) -> None:
@@ -47,6 +54,27 @@ def unknown_name(name: str, known: Sequence[str], noun: str) -> str:
     return f"There is no such {noun}.{meant} Known are: {', '.join(known)}."
 
 
+class BooleanField(serializers.BooleanField):
+    """true or false, in JSON and as text in any case, or 1 or 0: other words would be guesses."""
+
+    TRUE_VALUES = {"true", "1", True}
+    FALSE_VALUES = {"false", "0", False}
+    NULL_VALUES = {None}
+    default_error_messages: ClassVar[Any] = {"invalid": "“{input}” is neither true nor false."}
+
+
+class ChoiceField(serializers.ChoiceField):
+    """A choice whose error message lists the choices."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "invalid_choice": "“{input}” is not a valid choice. Use one of: {choices}."
+    }
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        names = ", ".join(self.choice_strings_to_values)
+        super().fail(key, choices=names, **kwargs)
+
+
 class Strict:
     """A serializer mixin: an unknown name, or one given twice, is an error in query and body."""
 
@@ -54,6 +82,11 @@ class Strict:
     old_names: ClassVar[Mapping[str, str]] = {}
     """The names of 0.2 with those in their place, accepted until 0.4."""
     has_old_names = False  # whether the request has one
+    serializer_choice_field: Any = ChoiceField
+    serializer_field_mapping: ClassVar[Any] = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.BooleanField: BooleanField,
+    }
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
@@ -63,9 +96,9 @@ class Strict:
             if isinstance(data, QueryDict):
                 data = _values(data, writable)
             refuse_unknown(data, writable, self.noun)
-            lists = (name for name, each in writable.items() if isinstance(each, LISTS))
-            if bare := [name for name in lists if not isinstance(data.get(name, []), list | None)]:
-                raise ValidationError({name: [NO_LIST] for name in bare})
+            wrong = {name: _mistyped(writable[name], value) for name, value in data.items()}
+            if any(wrong.values()):
+                raise ValidationError({name: [text] for name, text in wrong.items() if text})
         return super().to_internal_value(data)  # type: ignore[misc]
 
     def _renamed(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -80,6 +113,26 @@ class Strict:
             else:
                 data[name] = data.pop(old)
         return data
+
+
+def _mistyped(field: Any, value: Any) -> str:
+    """The message on a value of another type that Django REST framework would convert; or none.
+
+    It makes texts of numbers, ids of integers, numbers of true, of “1_0” and of other scripts, and
+    null of an empty key.
+    """
+    if value == "" and isinstance(field, serializers.RelatedField):
+        return BLANK
+    if isinstance(field, LISTS):
+        if not isinstance(value, list | None):
+            return NO_LIST
+        inner = getattr(field, "child", None)
+        return next(filter(None, (_mistyped(inner, each) for each in value or ())), "")
+    if isinstance(field, NUMBERS):
+        is_wrong = isinstance(value, bool) or (isinstance(value, str) and GUESSED(value))
+    else:
+        is_wrong = isinstance(field, TEXTS) and isinstance(value, int | float)
+    return str(field.error_messages["invalid"]).format(value=value) if is_wrong else ""
 
 
 def _values(form: QueryDict, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,15 +182,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-class BooleanField(serializers.BooleanField):
-    """true or false, in JSON and as text in any case, or 1 or 0: other words would be guesses."""
-
-    TRUE_VALUES = {"true", "1", True}
-    FALSE_VALUES = {"false", "0", False}
-    NULL_VALUES = {None}
-    default_error_messages: ClassVar[Any] = {"invalid": "“{input}” is neither true nor false."}
-
-
 class FileField(serializers.FileField):
     """A file of a form; without curl's @ its name arrives in its place."""
 
@@ -171,29 +215,12 @@ def _fields_of(kind: type[Parameters]) -> BindingDict:
     return super(Parameters, kind()).fields
 
 
-class ChoiceField(serializers.ChoiceField):
-    """A choice whose error message lists the choices."""
-
-    default_error_messages: ClassVar[dict[str, Any]] = {
-        "invalid_choice": "“{input}” is not a valid choice. Use one of: {choices}."
-    }
-
-    def fail(self, key: str, **kwargs: Any) -> NoReturn:
-        names = ", ".join(self.choice_strings_to_values)
-        super().fail(key, choices=names, **kwargs)
-
-
 class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
     """A row that its model validates, with the same checks as the admin's forms.
 
     `row` is the checked row with the given fields, not saved.
     """
 
-    serializer_choice_field = ChoiceField
-    serializer_field_mapping: ClassVar[Any] = {
-        **serializers.ModelSerializer.serializer_field_mapping,
-        models.BooleanField: BooleanField,
-    }
     row: Row
 
     warnings = serializers.SerializerMethodField(
@@ -276,7 +303,7 @@ def _problem(value: Any) -> str:
             case str() as text:
                 if "\0" in text:
                     return "Null characters are not allowed."
-                if not _is_unicode(text):
+                if SURROGATE(text):
                     return "Unpaired surrogates (\\ud800 to \\udfff) are not allowed."
             case float() as number if not math.isfinite(number):
                 return "The number is too large."
@@ -285,11 +312,3 @@ def _problem(value: Any) -> str:
             case list() as inner:
                 waiting += inner
     return ""
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

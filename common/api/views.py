@@ -40,12 +40,12 @@ def reads(parameters: type[Parameters]) -> Callable[[Handler], Handler]:
 
 def parameters_of(view: Any, method: str) -> type[Parameters]:
     """The form of the parameters that the view's action reads: its own, or that of a list."""
-    declared = getattr(_handler(view, method), "parameters", None)
+    declared = getattr(handler_of(view, method), "parameters", None)
     is_list = getattr(view, "action", "") == "list"
     return declared or (view.list_form() if is_list else Parameters)
 
 
-def _handler(view: Any, method: str) -> Any:
+def handler_of(view: Any, method: str) -> Any:
     """The method of the view that answers; None where there is none."""
     return getattr(view, getattr(view, "action", None) or method.lower(), None)
 
@@ -60,8 +60,10 @@ class StrictView(APIView):
     parameters: Any
     body: ClassVar[Any] = None
     """The serializer of the body of an extra action; None: it reads none."""
-    guards: ClassVar[tuple[str, ...]] = ("If-Match", "If-Unmodified-Since", idempotency.HEADER)
-    """Headers by which a client guards a change: one that is not obeyed is refused."""
+    guards: ClassVar[frozenset[str]] = frozenset(
+        {"If-Match", "If-None-Match", "If-Unmodified-Since", "Content-Range", idempotency.HEADER}
+    )
+    """Headers by which a client restricts a change: one that is not obeyed is refused."""
     implied_body: ClassVar[Any] = None
     """The fields of the body (`body_of`), at an old address that reads none."""
     is_repeatable: ClassVar[bool] = True
@@ -86,12 +88,11 @@ class StrictView(APIView):
         if method == "OPTIONS":
             return
         super().initial(request, *args, **kwargs)
-        handler = _handler(self, method)
+        handler = handler_of(self, method)
         if handler is None:
             return
         form = parameters_of(self, method)
-        context = {"context": {"request": request}} if form.needs_request else {}
-        self.parameters = read_query(request, form, **context)
+        self.parameters = read_query(request, form)
         if method in ("GET", "HEAD", "DELETE") or not self._reads_body(method):
             _refuse_body(request)
         if method not in SAFE_METHODS:
@@ -106,7 +107,7 @@ class StrictView(APIView):
             text = "This header is not obeyed at this address. Leave it out."
             raise ValidationError({name: [text] for name in names - obeyed})
         if idempotency.HEADER in names:
-            self.__dict__["post"] = idempotency.keyed(_handler(self, method))
+            self.__dict__["post"] = idempotency.keyed(handler_of(self, method))
 
     def _reads_body(self, method: str) -> bool:
         action = getattr(self, "action", None) or method.lower()

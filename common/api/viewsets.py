@@ -32,7 +32,9 @@ MAX_VALUES = 50
 
 def repeatable(child: serializers.Field[Any, Any, Any, Any], about: str, **options: Any) -> Any:
     """A parameter that may be repeated."""
-    options = {"required": False, "max_length": MAX_VALUES, "help_text": about, **options}
+    # A program whose list of collections is empty would search all of them.
+    bounds = {"required": False, "min_length": 1, "max_length": MAX_VALUES}
+    options = {**bounds, "help_text": about, **options}
     return serializers.ListField(child=child, **options)
 
 

@@ -60,9 +60,9 @@ class CollectionViewSet(BinViewSet[Collection], EditableViewSet[Collection]):
             document_count=Count("documents__pk", filter=readable),
             searchable_count=Count("documents__pk", readable & Q(documents__current__isnull=False)),
         )
-        return rows.prefetch_related(*self._related()).order_by(
-            "name"
-        )  # a grouped query drops the model's own order
+        if sees_groups(self.request):
+            rows = rows.prefetch_related("groups")
+        return rows.order_by("name")  # a grouped query drops the model's own order
 
     def get_object(self) -> Collection:
         """The collection of the address; of several in the bin, the one that came there last."""
@@ -73,9 +73,6 @@ class CollectionViewSet(BinViewSet[Collection], EditableViewSet[Collection]):
 
     def restore(self, row: Collection) -> None:
         services.restore_collection(row, acting_user=actor(self.request))
-
-    def _related(self) -> tuple[str, ...]:
-        return ("groups",) if sees_groups(self.request) else ()
 
     def save(self, form: Any) -> Iterable[str]:
         fields = dict(form.validated_data)
@@ -128,11 +125,6 @@ class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):
         readable = Document.objects.visible_to(self.request.user).only("pk", "current")
         return get_object_or_404(readable, public_id=self.kwargs["public_id"])
 
-    def passages(self) -> QuerySet[Chunk]:
-        """Includes disabled ones, so that they can be enabled again."""
-        chunks = Chunk.objects.filter(version=self.document().current_id).order_by("ordinal")
-        return chunks.select_related("edit").defer("lexemes", "terms")
-
 
 class PassageViewSet(mixins.RetrieveModelMixin, _OfDocument):
     """The passages of the searchable version, in order, including disabled ones."""
@@ -144,7 +136,8 @@ class PassageViewSet(mixins.RetrieveModelMixin, _OfDocument):
     queryset = Chunk.objects.none()
 
     def get_queryset(self) -> QuerySet[Chunk]:
-        return self.passages()
+        chunks = Chunk.objects.filter(version=self.document().current_id).order_by("ordinal")
+        return chunks.select_related("edit").defer("lexemes", "terms")
 
     @extend_schema(request=WishSerializer)
     def update(self, request: Request, public_id: str, chunk: int) -> Response:

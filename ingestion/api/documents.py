@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
@@ -59,6 +59,15 @@ class UploadParser(MultiPartParser):
     most_bytes = "MAX_UPLOAD_BYTES"
 
 
+class ChecksumField(serializers.RegexField):
+    """A SHA-256 in hexadecimal digits, whose capitals make no difference."""
+
+    default_error_messages: ClassVar[Any] = {"invalid": "Send the 64 hexadecimal digits."}
+
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(data).lower()
+
+
 class DocumentListParameters(BinListParameters):
     """Filters of the list of documents."""
 
@@ -74,7 +83,7 @@ class DocumentListParameters(BinListParameters):
     )
     id = repeatable(serializers.UUIDField(), "Ids; may be repeated.", source="public_id__in")
     checksum = repeatable(
-        serializers.CharField(max_length=64),
+        ChecksumField(r"^[0-9a-fA-F]{64}$"),
         "SHA-256 of the newest files; may be repeated.",
         source="content_hash__in",
     )
@@ -151,8 +160,7 @@ class DocumentViewSet(BinViewSet[Document]):
         is `ready` or `failed`. The same bytes twice in a collection make one document: the answer
         is then 200 with `duplicate: true`, or 409 if that document has other `readers` than these.
         """
-        context = {"request": request}
-        data = read_body(request, DocumentUploadSerializer, context=context).validated_data
+        data = read_body(request, DocumentUploadSerializer).validated_data
         stated = {name: data[name] for name in (*FIELDS, "supersedes") if name in data}
 
         check_superseded(None, data.get("supersedes", ()))
@@ -192,8 +200,7 @@ class DocumentViewSet(BinViewSet[Document]):
         if "deleted" in body_of(request):
             return super().partial_update(request)
         document = self.get_object()
-        body = read_body(request, DocumentChangeSerializer, context={"request": request})
-        data = dict(body.validated_data)
+        data = dict(read_body(request, DocumentChangeSerializer).validated_data)
         user = actor(request)
         if "readers" in data:
             document = self._arranged(
@@ -219,6 +226,8 @@ class DocumentViewSet(BinViewSet[Document]):
     def _queued(self, document: Document, data: dict[str, Any]) -> bool:
         """Whether `state` or `version`, taken out of `data`, queued it. Raises Conflict."""
         state, number, user = data.pop("state", ""), data.pop("version", 0), actor(self.request)
+        if number and state:
+            raise ValidationError({"version": ["Give `state` or `version`."]})
         if number:
             version = versions().filter(document=document, number=number).first()
             if version is None:

@@ -54,7 +54,6 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
     collection = serializers.SlugRelatedField[Collection](slug_field="slug", read_only=True)
     progress = serializers.SerializerMethodField()
     counts = serializers.SerializerMethodField()
-    error = serializers.CharField(read_only=True, help_text="Why it stopped, and what to do.")
     readers = serializers.SerializerMethodField(
         help_text="Of it and all its documents. Null: all who may read its collection. For whoever "
         "started it, and users who may change documents."
@@ -224,8 +223,7 @@ class ImportViewSet(ReadViewSet[Import]):
         the collection has its file with other readers and you may not change these. Folders of the
         server are for superusers, below IMPORT_ROOTS; addresses need URL_IMPORT.
         """
-        context = {"request": request}
-        data = read_body(request, ImportRequestSerializer, context=context).validated_data
+        data = read_body(request, ImportRequestSerializer).validated_data
         file = data.get("archive") or data.get("manifest")
         kind = data.get("kind") or (Kind.ARCHIVE if "archive" in data else Kind.MANIFEST)
         names = ("depth", "max_pages")

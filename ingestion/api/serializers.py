@@ -100,19 +100,29 @@ class MediaTypeField(serializers.CharField):
 MOST_NAMED = 20  # collections, in an error
 
 
-class CollectionField(serializers.SlugRelatedField[Collection]):
-    """A collection by its slug. One that the user may not read is treated as missing."""
+class ReadableField(serializers.SlugRelatedField[Any]):
+    """A row by its key. One that the user may not read is treated as missing."""
+
+    model: Any
+    key: str
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(slug_field="slug", queryset=Collection.objects.none(), **kwargs)
+        super().__init__(slug_field=self.key, queryset=self.model.objects.none(), **kwargs)
 
-    def get_queryset(self) -> QuerySet[Collection]:
-        return Collection.objects.visible_to(self.context["request"].user)
+    def get_queryset(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self.model.objects.visible_to(self.context["request"].user)
+        return rows
+
+
+class CollectionField(ReadableField):
+    """A collection by its slug."""
+
+    model, key = Collection, "slug"
 
     def to_internal_value(self, data: Any) -> Collection:
         if "\0" in str(data):  # Postgres refuses it by raising
             self.fail("invalid")
-        return super().to_internal_value(data)
+        return super().to_internal_value(data)  # type: ignore[no-any-return]
 
     def fail(self, key: str, **kwargs: Any) -> NoReturn:
         if key != "does_not_exist":
@@ -125,14 +135,13 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
         )
 
 
-class DocumentIdField(serializers.SlugRelatedField[Document]):
-    """A document by its id. One that the user may not read is treated as missing."""
+class DocumentIdField(ReadableField):
+    """A document by its id."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
-
-    def get_queryset(self) -> QuerySet[Document]:
-        return Document.objects.visible_to(self.context["request"].user)
+    model, key = Document, "public_id"
+    default_error_messages: ClassVar[Any] = {
+        "does_not_exist": "There is no document {value} that you may read."
+    }
 
 
 class ReadersSerializer(Strict, serializers.Serializer[Any]):
@@ -294,7 +303,6 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         allow_null=True,
         help_text="The archive or message that contains this part.",
     )
-    part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
     metadata = MetadataField(read_only=True)
     readers = serializers.SerializerMethodField(
         help_text="Null: all who may read its collection. For whoever added it, and users who may "
@@ -535,7 +543,6 @@ class ChunkEditSerializer(serializers.ModelSerializer[ChunkEdit]):
 
     chunk = serializers.IntegerField(source="ordinal", read_only=True)
     state = serializers.ChoiceField(choices=[state.value for state in ChunkEdit.State])
-    questions = serializers.ListField(child=serializers.CharField(), read_only=True)
 
     class Meta:
         model = ChunkEdit
@@ -550,7 +557,6 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
     """A passage of the version that is searched, with its edit. `chunk` counts from 0."""
 
     chunk = serializers.IntegerField(source="ordinal", read_only=True)
-    heading_path = serializers.ListField(child=serializers.CharField(), read_only=True)
     edit = ChunkEditSerializer(read_only=True, allow_null=True)
 
     class Meta:

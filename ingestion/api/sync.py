@@ -157,8 +157,7 @@ class SourceViewSet(ReadViewSet[SyncSource]):
 
         Once it exists, the same request changes nothing; 409 if it is of another collection.
         """
-        context = {"request": request}
-        data = read_body(request, SyncTargetSerializer, context=context).validated_data
+        data = read_body(request, SyncTargetSerializer).validated_data
         most = SyncSource._meta.get_field("name").max_length or 0
         if len(name) > most:
             raise serializers.ValidationError({"name": [f"Give at most {most} characters."]})

@@ -11,12 +11,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.api.requests import actor
-from common.api.serializers import ChoiceField, CleanSerializer
+from common.api.serializers import CleanSerializer
 from common.api.viewsets import EditableViewSet
 from ingestion.api.serializers import CollectionField
 from ingestion.events import log
 from ingestion.models import Collection
-from ingestion.webhooks.models import Event, Webhook
+from ingestion.webhooks.models import Webhook
 
 
 class WebhookSerializer(CleanSerializer[Webhook]):
@@ -25,7 +25,6 @@ class WebhookSerializer(CleanSerializer[Webhook]):
     `collections` are slugs, of those that you may read; none: all. `secret` is shown once.
     """
 
-    events = serializers.ListField(child=ChoiceField(Event.choices), allow_empty=False)
     collections = CollectionField(many=True, required=False)
     secret = serializers.SerializerMethodField(help_text="In the response to its creation.")
 

@@ -208,8 +208,6 @@ class ThreadSerializer(Strict, serializers.ModelSerializer[Thread]):
     id = serializers.UUIDField(source="public_id", read_only=True)
     own = serializers.SerializerMethodField(help_text="Whether it is yours.")
 
-    shared = BooleanField(required=False)
-
     class Meta:
         model = Thread
         fields: tuple[str, ...] = ("id", "title", "shared", "own", "created", "updated")
@@ -267,6 +265,7 @@ def summary(row: Answer) -> dict[str, Any]:
 class AskParameters(QuestionParameters):
     """A question, how it is to be answered, and in which conversation."""
 
+    query = serializers.CharField(trim_whitespace=False, help_text="As of a search; not empty.")
     weights = WeightsObjectField()
     mode = ChoiceField(
         choices=[mode.value for mode in Mode],

@@ -61,12 +61,6 @@ class EventStream(BaseRenderer):
     format = "events"
 
 
-def wants_stream(request: Request, parameters: AskParameters) -> bool:
-    """Whether the body says so, or, without a word in it, the media type that `Accept` prefers."""
-    accepted = request.accepted_media_type.startswith(EVENT_STREAM)
-    return bool(parameters.validated_data.get("stream", accepted))
-
-
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
     """The question of valid parameters. Raises Http404 for a thread that is not the asker's."""
     data = parameters.validated_data
@@ -140,10 +134,13 @@ class AnswerViewSet(ApiViewSet[Answer]):
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         form = {"texts": texts, "absolute": request.build_absolute_uri}
-        streams = wants_stream(request, parameters)
+        prefers = request.accepted_media_type.startswith(EVENT_STREAM)
+        streams = parameters.validated_data.get("stream", prefers)
         if HEADER in request.headers and (streams or not question.is_recorded):
             text = "A stream, and what is not stored, has no repetition."
             raise ValidationError({HEADER: [text]})
+        if streams and parameters.validated_data["rectangles"]:
+            raise ValidationError({"rectangles": ["A stream has none."]})
         if streams:
             return sse(answering.events(question), partial(event_data, **form))
         render_json(request)

@@ -19,12 +19,12 @@ from search.api.results import (
     DocumentReferenceSerializer,
     ExplanationSerializer,
     FoldedSerializer,
-    NamedSectionSerializer,
+    PassageSerializer,
     TermSerializer,
     TrialSerializer,
     legacy_fields,
+    passage_data,
     rectangles_field,
-    section_of,
 )
 from search.domain import Signal, Stage
 from search.pipeline import SearchResponse
@@ -38,7 +38,7 @@ from search.tuning.api.profile_serializers import (
 )
 
 
-class ResultSerializer(serializers.Serializer[Result]):
+class ResultSerializer(PassageSerializer):
     """A passage. `snippet` is escaped HTML with <mark>. `contributions` make the score by the
     profile's fusion (a sum, mostly), then `adjustments` in their order.
 
@@ -47,17 +47,9 @@ class ResultSerializer(serializers.Serializer[Result]):
     `tier` says why it comes before every score; it is empty for a result that does not.
     """
 
-    rank = serializers.IntegerField(source="hit.rank")
     score = serializers.FloatField(source="hit.score")
     document = DocumentReferenceSerializer(source="*")
     collection = CollectionReferenceSerializer(source="*")
-    chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
-    heading_path = serializers.ListField(
-        child=serializers.CharField(), help_text="The headings above all of the passage."
-    )
-    section = NamedSectionSerializer(allow_null=True)
-    page = serializers.IntegerField(allow_null=True)
-    snippet = serializers.CharField()
     text = serializers.CharField()
     edited = serializers.BooleanField(
         source="is_edited", help_text="An administrator changed this text by hand."
@@ -97,15 +89,10 @@ class ResultSerializer(serializers.Serializer[Result]):
         """The fields above, without a call of each: they took two thirds of a cached search."""
         hit = instance.hit
         data = {
-            "rank": hit.rank,
+            **passage_data(instance),
             "score": hit.score,
             "document": self._document(instance),
             "collection": {"slug": instance.collection_slug, "name": instance.collection},
-            "chunk": instance.chunk,
-            "heading_path": list(instance.heading_path),
-            "section": section_of(instance),
-            "page": instance.page,
-            "snippet": str(instance.snippet),
             "text": instance.text,
             "edited": instance.is_edited,
             "note": instance.note,

@@ -244,22 +244,41 @@ def rectangles_field(what: str) -> RectanglesSerializer:
     return RectanglesSerializer(many=True, required=False, allow_null=True, help_text=text)
 
 
-class FoldedSerializer(serializers.Serializer[Result]):
-    """A passage folded under a better one. `snippet` is escaped HTML with <mark>, shorter."""
+class PassageSerializer(serializers.Serializer[Result]):
+    """A passage's rank and place, which `passage_data` makes."""
 
     rank = serializers.IntegerField(source="hit.rank")
-    score = serializers.FloatField(source="hit.ranked_score")
-    document = DocumentLinkSerializer(source="*")
     chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
-    heading_path = serializers.ListField(child=serializers.CharField())
+    heading_path = serializers.ListField(
+        child=serializers.CharField(), help_text="The headings above all of the passage."
+    )
     section = NamedSectionSerializer(allow_null=True)
     page = serializers.IntegerField(allow_null=True)
     snippet = serializers.CharField()
 
+
+def passage_data(result: Result) -> dict[str, Any]:
+    """The fields of PassageSerializer."""
+    return {
+        "rank": result.hit.rank,
+        "chunk": result.chunk,
+        "heading_path": list(result.heading_path),
+        "section": section_of(result),
+        "page": result.page,
+        "snippet": str(result.snippet),
+    }
+
+
+class FoldedSerializer(PassageSerializer):
+    """A passage folded under a better one. `snippet` is escaped HTML with <mark>, shorter."""
+
+    score = serializers.FloatField(source="hit.ranked_score")
+    document = DocumentLinkSerializer(source="*")
+
     def to_representation(self, instance: Result) -> dict[str, Any]:
         """The fields above, without a call of each: a page has twenty such passages."""
         return {
-            "rank": instance.hit.rank,
+            **passage_data(instance),
             "score": instance.hit.ranked_score,
             "document": {
                 "id": instance.document_id,
@@ -267,11 +286,6 @@ class FoldedSerializer(serializers.Serializer[Result]):
                 "url": self.link.get_url(instance),
                 "date": self.link.get_date(instance),
             },
-            "chunk": instance.chunk,
-            "heading_path": list(instance.heading_path),
-            "section": section_of(instance),
-            "page": instance.page,
-            "snippet": str(instance.snippet),
         }
 
     @cached_property

@@ -48,10 +48,10 @@ from search.tuning.api.publishing import (
 class ProfileConverter(StringConverter):
     """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @.
 
-    A version fits Postgres' integer, and a name its text.
+    A version fits Postgres' integer, and a name its text, without the address of an action.
     """
 
-    regex = r"[^@\0]+@[0-9]{1,9}|[^@\0]+"
+    regex = r"[^@\0]+@[0-9]{1,9}|(?:(?!/differences/\Z)[^@\0])+"
 
 
 class CuratedConverter(StringConverter):

@@ -284,8 +284,9 @@ class InteractionSerializer(Parameters):
     undo = BooleanField(default=False, help_text="Takes a thumb or an answer back instead.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["kind"] == Interaction.Kind.DWELL and attrs.get("seconds") is None:
-            raise serializers.ValidationError({"seconds": "Say how long it was read."})
+        if (attrs["kind"] == Interaction.Kind.DWELL) != (attrs.get("seconds") is not None):
+            text = "Required with `dwell`, and only allowed with it."
+            raise serializers.ValidationError({"seconds": [text]})
         return attrs
 
 

@@ -200,17 +200,10 @@ def list_collections(caller: Caller) -> Collections:
     """The collections that the caller may read, with the number of their searchable documents."""
     searchable = Q(documents__deleted_at=None, documents__current__isnull=False)
     counted = Count("documents", searchable & open_to(caller.viewer, "documents__"))
-    rows = Collection.objects.visible_to(caller.viewer).annotate(searchable=counted)
+    rows: Any = Collection.objects.visible_to(caller.viewer).annotate(searchable=counted)
+    values = rows.order_by("name").values("name", "slug", "description", "searchable")
     return Collections(
-        collections=[
-            CollectionItem(
-                name=row["name"],
-                slug=row["slug"],
-                description=row["description"],
-                documents=row["searchable"],
-            )
-            for row in rows.order_by("name").values("name", "slug", "description", "searchable")
-        ]
+        collections=[CollectionItem(documents=row.pop("searchable"), **row) for row in values]
     )
 
 

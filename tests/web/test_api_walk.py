@@ -12,11 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import resolve
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
+from common.api.views import StrictView
 from search.api.old_addresses import OLD
 from search.api.views import SchemaOnce
 from tests.support.api_rows import Rows, own_operations, rows_of_every_kind
@@ -33,12 +35,26 @@ RESOURCES = sorted(
 # By the type of a parameter: values that are none of it.
 WRONG = {
     "boolean": ("", "zzz", "yes", "no", "on", "2", "3", "null", "None", "true,false"),
-    "integer": ("", "zzz", "1.5", "9" * 40, "null"),
+    "integer": ("", "zzz", "1.5", "9" * 40, "null", "1_0", "٥"),
+    "number": ("", "zzz", "nan", "inf", "1_0", "٥"),
     "enum": ("", "zzz", "null"),
     "uuid": ("", "zzz", "0"),
     "date-time": ("", "yesterday", "2024-13-01", "12:00"),
     "date": ("", "yesterday", "2024-13-01", "2024"),
     "string": ("", "\0"),
+}
+# By the type of a field of a body: JSON that is none of it.
+WRONG_JSON: dict[str, tuple[Any, ...]] = {
+    "string": (5, 1.5, True, [], {}),
+    "uuid": (5, True, "zzz", [], {}),
+    "date": (5, True, "yesterday", "2024-02-30", [], {}),
+    "uri": (5, True, [], {}),
+    "enum": ("zzz", 5, True, [], {}),
+    "integer": ("zzz", "1_0", "٥", "nan", 1.5, True, [], {}),
+    "number": ("zzz", "1_0", "٥", "nan", "inf", True, [], {}),
+    "boolean": ("yes", 2, 1.5, [], {}),
+    "array": ("x", 5, True, {}, [[[]]], [None]),
+    "object": (5, True, [], "x"),
 }
 # A search for nothing lists what its filters leave; hides of all questions have the empty one.
 MAY_BE_EMPTY = {("search", "query"), ("curation", "query")}
@@ -72,6 +88,16 @@ OLD_ANSWERS = {
 OTHER_ROW = {"restore": 3, "retry": 2, "edit": 1, "publish": 1}
 READING = {"edit", "import", "publish", "pins", "hides"}
 
+# What the rest of a body leaves unread, by the name in the error.
+UNREAD = [
+    ("patch", "documents/{id}/", {"state": "queued", "version": 1}, "version"),
+    ("post", "searches/{id}/interactions/", {"kind": "solved", "seconds": 5}, "seconds"),
+    ("post", "answers/", {"query": "x", "stream": True, "rectangles": True}, "rectangles"),
+    ("post", "runs/", {"profile": "default@5", "baseline": "default@5"}, "baseline"),
+    ("patch", "curation/pin/{id}/", {"position": 0}, "position"),
+    ("post", "profiles/default@5/publish/", {"profile": "default@4"}, "profile"),
+]
+
 Operation = tuple[str, str, dict[str, Any]]
 
 
@@ -97,20 +123,46 @@ def operations(resource: str, rows: Rows) -> Iterator[Operation]:
             yield method, address, operation
 
 
-def wrong_values(schema: dict[str, Any]) -> Iterator[str]:
-    """Values that do not fit the schema of a parameter."""
-    schema = schema.get("items", schema)
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema itself, where it is a reference to one."""
     (schema,) = schema.get("allOf", [schema])
     if "$ref" in schema:
         schema = SchemaOnce().get_schema()["components"]["schemas"][schema["$ref"].split("/")[-1]]
+    return schema
+
+
+def wrong_json(schema: dict[str, Any]) -> Iterator[Any]:
+    """JSON that does not fit the schema of a field of a body."""
+    if not schema.get("nullable"):
+        yield None
+    schema = resolved(schema)
+    if "type" not in schema:  # anything, or one of several
+        return
     kind = "enum" if "enum" in schema else schema.get("format", schema["type"])
-    yield from WRONG.get(kind, WRONG["string"])
+    yield from WRONG_JSON.get(kind, WRONG_JSON[schema["type"]])
+    yield from out_of_bounds(schema)
+    if "minItems" in schema:
+        yield []
+    if "minLength" in schema:
+        yield ""
+
+
+def out_of_bounds(schema: dict[str, Any]) -> Iterator[Any]:
+    """Values beyond the bounds that the schema states."""
     if "maxLength" in schema:
         yield "x" * (schema["maxLength"] + 1)
     if "minimum" in schema:
-        yield str(schema["minimum"] - 1)
+        yield schema["minimum"] - 1
     if "maximum" in schema:
-        yield str(schema["maximum"] + 1)
+        yield schema["maximum"] + 1
+
+
+def wrong_values(schema: dict[str, Any]) -> Iterator[str]:
+    """Values that do not fit the schema of a parameter."""
+    schema = resolved(schema.get("items", schema))
+    kind = "enum" if "enum" in schema else schema.get("format", schema["type"])
+    yield from WRONG.get(kind, WRONG["string"])
+    yield from map(str, out_of_bounds(schema))
 
 
 def is_refused(response: Any, name: str) -> bool:
@@ -172,6 +224,52 @@ def test_every_wrong_body_is_refused(client: APIClient, rows: Rows, resource: st
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
+def test_every_field_of_another_type_is_refused_by_its_name(
+    client: APIClient, rows: Rows, resource: str
+) -> None:
+    accepted = []
+    for method, address, operation in operations(resource, rows):
+        content = operation.get("requestBody", {}).get("content", {})
+        form = resolved(content.get("application/json", {}).get("schema", {}))
+        for name, schema in form.get("properties", {}).items():
+            for value in wrong_json(schema):
+                response = client.generic(
+                    method, address, json.dumps({name: value}), "application/json"
+                )
+                if not is_refused(response, name):
+                    accepted.append((method, address, name, value, response.content))
+    assert not accepted
+
+
+@pytest.mark.parametrize(("method", "route", "body", "name"), UNREAD)
+def test_a_field_that_would_not_be_read_is_refused(
+    client: APIClient, rows: Rows, method: str, route: str, body: dict[str, Any], name: str
+) -> None:
+    kind = "pins" if "pin" in route else route.split("/")[0]
+    address = f"/{PREFIX}{route.format(id=rows.values.get(kind, [''])[0])}"
+    assert is_refused(getattr(client, method)(address, body, format="json"), name)
+
+
+def test_queries_beside_a_file_that_has_them_are_refused(client: APIClient, rows: Rows) -> None:
+    form = {name: SimpleUploadedFile(name, b"query,document") for name in ("file", "queries")}
+    response = client.post(f"/{PREFIX}judgements/file/", form, format="multipart")
+    assert is_refused(response, "queries")
+
+
+def test_a_profile_without_a_version_has_differences(client: APIClient, rows: Rows) -> None:
+    response = client.get(f"/{PREFIX}profiles/default/differences/", {"against": "keyword-only"})
+    assert response.json()["differences"]
+
+
+def test_the_capitals_of_a_checksum_make_no_difference(client: APIClient, rows: Rows) -> None:
+    row = client.get(f"/{PREFIX}documents/{rows.values['documents'][0]}/").json()
+    found = client.get(f"/{PREFIX}documents/", {"checksum": row["checksum"].upper()}).json()
+    assert [each["id"] for each in found["results"]] == [row["id"]]
+    wrong = client.get(f"/{PREFIX}documents/", {"checksum": row["checksum"][1:]})
+    assert is_refused(wrong, "checksum")
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
 def test_another_media_type_is_refused_in_words(
     client: APIClient, rows: Rows, resource: str
 ) -> None:
@@ -188,7 +286,7 @@ def test_a_guard_that_is_not_obeyed_is_refused(
 ) -> None:
     for method, address, operation in operations(resource, rows):
         parameters = {each["name"] for each in operation.get("parameters", ())}
-        names = {"If-Match", "Idempotency-Key"} - parameters if method != "get" else ()
+        names = {*StrictView.guards} - parameters if method != "get" else ()
         for name in names:
             needed = _required(operation)
             response = client.generic(method, address, query_params=needed, headers={name: "x"})

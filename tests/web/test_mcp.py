@@ -131,9 +131,10 @@ def test_every_tool_only_reads() -> None:
         ("list_collections", {"limit": 3}, "limit: There is no such argument: none is read here."),
         ("answer", {"query": "x", "stream": True}, "stream: There is no such argument."),
         ("answer", {"query": "x", "question": "y"}, "question: There is no such argument."),
+        ("answer", {"query": ""}, "query: String should have at least 1 character."),
     ],
 )
-def test_unknown_arguments_are_refused_by_name(
+def test_wrong_arguments_are_refused_by_name(
     tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     assert message in refused(tool, **arguments)

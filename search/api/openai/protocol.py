@@ -37,27 +37,27 @@ class KeyAuthentication(TokenAuthentication):
 class BadRequest(SearchError):
     """A parameter that this API cannot follow. `param` names it."""
 
-    code = "invalid_value"
-
     def __init__(self, message: str, param: str, code: str = "invalid_value") -> None:
         super().__init__(message)
         self.param = param
         self.code = code
 
 
-class NoSuchModel(exceptions.NotFound):
+class NoSuchEndpoint(exceptions.NotFound):
+    """An address of OpenAI's API that this site does not have."""
+
+    default_detail = "There is nothing at this address. Use /v1/chat/completions or /v1/models."
+
+
+class NoSuchModel(NoSuchEndpoint):
     """There is no such model, or its collection is not the caller's to read."""
+
+    default_code = "model_not_found"
 
     def __init__(self, name: str) -> None:
         super().__init__(
             f"The model {name!r} does not exist, or you may not use it. GET /v1/models lists yours."
         )
-
-
-class NoSuchEndpoint(exceptions.NotFound):
-    """An address of OpenAI's API that this site does not have."""
-
-    default_detail = "There is nothing at this address. Use /v1/chat/completions or /v1/models."
 
 
 _TYPES = {
@@ -81,10 +81,8 @@ def in_shape(error: Exception, context: Mapping[str, Any]) -> JsonResponse | Non
     if response is None:
         return None
     code, message = response.data["code"], response.data["detail"]
-    if isinstance(error, NoSuchModel):
-        code, message = "model_not_found", str(error.detail)
     if isinstance(error, NoSuchEndpoint):
-        message = str(error.detail)
+        code, message = str(error.get_codes()), str(error.detail)
     if isinstance(error, exceptions.NotAuthenticated):
         message = "This needs a token: send it in the header `Authorization: Bearer ...`."
     param = getattr(error, "param", None)
@@ -103,7 +101,7 @@ class CompatibleView(StrictView):
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AnyNegotiation
-    guards = ()  # its clients send keys unasked
+    guards = frozenset()  # its clients send keys unasked
     is_repeatable = False
     schema = None
 

@@ -16,16 +16,10 @@ from ingestion.api.serializers import CollectionField, DocumentIdField, MediaTyp
 from ingestion.models import Collection, Document
 from search import curation
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
-from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
+from search.models.curated import MAX_TERMS
 from search.query import MAX_QUERY_CHARS
 from search.query.query_key import query_key
 from search.tuning.api.profile_serializers import CLASSES
-
-
-class QuestionsField(serializers.ListField):
-    """A list of questions."""
-
-    child = serializers.CharField(max_length=MAX_QUERY_CHARS)
 
 
 class CurationSerializer(CleanSerializer[Any]):
@@ -45,7 +39,10 @@ class CurationSerializer(CleanSerializer[Any]):
             "position",
         )  # fmt: skip
         read_only_fields = ("created",)
-        extra_kwargs: ClassVar[Any] = {"query": {"required": False, "allow_blank": True}}
+        extra_kwargs: ClassVar[Any] = {
+            "query": {"required": False, "allow_blank": True},
+            "position": {"min_value": 1},
+        }
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
 
 
@@ -60,22 +57,17 @@ class HideSerializer(CurationSerializer):
 class SynonymSerializer(CleanSerializer[Synonym]):
     """Synonymous words or phrases; `one_way`: only the first expands to the others."""
 
-    terms = serializers.ListField(
-        child=serializers.CharField(max_length=MAX_TERM_CHARS), max_length=MAX_TERMS
-    )
-
     class Meta:
         model = Synonym
         fields = ("id", "terms", "one_way", "enabled", "note", "created", "warnings")
         read_only_fields = ("created",)
+        extra_kwargs: ClassVar[Any] = {"terms": {"max_length": MAX_TERMS}}
 
 
 class ClassRuleSerializer(CleanSerializer[ClassRule]):
     """A rule that classifies questions, by a `pattern` or by a `predicate`."""
 
     query_class = ChoiceField(CLASSES)
-    examples = QuestionsField(required=False, max_length=100)
-    counter_examples = QuestionsField(required=False, max_length=100)
 
     class Meta:
         model = ClassRule
@@ -83,6 +75,9 @@ class ClassRuleSerializer(CleanSerializer[ClassRule]):
             "id", "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
             "confidence", "position", "enabled", "warnings",
         )  # fmt: skip
+        extra_kwargs: ClassVar[Any] = {
+            name: {"max_length": 100} for name in ("examples", "counter_examples")
+        }
 
 
 class ScopeProfileSerializer(CleanSerializer[ScopeProfile]):

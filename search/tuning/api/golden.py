@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -48,9 +47,8 @@ class SlugsField(serializers.ListField):
 class FirstDocumentField(DocumentIdField):
     """The must-be-first document; null, too, where the reader may not see it."""
 
-    def get_attribute(self, instance: Any) -> UUID | None:  # type: ignore[override]
-        first: UUID | None = instance.first_visible
-        return first
+    def get_attribute(self, instance: Any) -> Any:
+        return instance.first_visible
 
     def to_representation(self, value: Any) -> str:
         return str(value)
@@ -115,6 +113,7 @@ class JudgementSerializer(serializers.ModelSerializer[Judgement]):
 class NewJudgementSerializer(Parameters):
     """A grade of a document for a query, which need not be a golden query yet."""
 
+    needs_request = True
     query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     collections = SlugsField(default=list, max_length=50)
     document = DocumentIdField(help_text="Its id.")
@@ -139,6 +138,13 @@ class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
     judge = serializers.CharField(
         required=False, default="", max_length=150, help_text="Where the file does not say."
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "queries" in attrs and attrs["file_format"] != "beir":
+            raise serializers.ValidationError(
+                {"queries": ["Only BEIR has them in a file of their own."]}
+            )
+        return attrs
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
@@ -220,8 +226,7 @@ class JudgementViewSet(ReadViewSet[Judgement]):
 
         Creates or changes your own judgement; the query becomes a golden query if it is not one.
         """
-        context = {"request": request}
-        data = read_body(request, NewJudgementSerializer, context=context).validated_data
+        data = read_body(request, NewJudgementSerializer).validated_data
         judgement = judging.judge(
             data["query"],
             data["collections"],

@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common.api.serializers import ChoiceField, Parameters, Strict
+from common.api.serializers import Parameters, Strict
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.errors import UnknownProfile
 from search.models import SearchProfile
@@ -164,8 +164,6 @@ class ClassSharesSerializer(Parameters):
 
 class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
     """The changes. All fields are optional; omitted ones are unchanged."""
-
-    serializer_choice_field = ChoiceField
 
     weights = ClassSharesSerializer(required=False)
     reason = serializers.CharField(

@@ -122,6 +122,8 @@ class PublicationViewSet(ReadViewSet[Publication]):
         refused, with the findings and the queries in `publication`.
         """
         sent: Any = request.data
+        if named.keys() & sent:
+            raise serializers.ValidationError({"profile": ["The address names it."]})
         form = PublishSerializer(data={**sent, **named})  # the address of 0.2 names it
         options = dict(checked(request, form).validated_data)
         profile = named_profile(options.pop("profile"), visible_profiles(request.user))
@@ -209,7 +211,6 @@ class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
     measures = MeasuresField()
     differences = MeasuresField()
     by_class = MeasuresField()
-    latency_ms = serializers.JSONField()
 
     class Meta:
         model = EvaluationRun
@@ -276,12 +277,12 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
         A worker measures it; ask `runs/ID/` until its `state` is `done`, `failed` or `cancelled`.
         """
         data = read_body(request, NewRunSerializer).validated_data
-        profiles = visible_profiles(request.user)
-        run = golden_runs.start(
-            named_profile(data["profile"], profiles),
-            acting_user=actor(request),
-            baseline=named_profile(data["baseline"], profiles) if "baseline" in data else None,
-        )
+        rows = visible_profiles(request.user)
+        profile = named_profile(data["profile"], rows)
+        baseline = named_profile(data["baseline"], rows) if "baseline" in data else None
+        if baseline == profile:
+            raise serializers.ValidationError({"baseline": ["It is the profile itself."]})
+        run = golden_runs.start(profile, acting_user=actor(request), baseline=baseline)
         return self.respond(run, status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=CancelSerializer)
