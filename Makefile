@@ -16,7 +16,10 @@ UV := $(VENV)/bin/uv
 GET_UV = test -x $(UV) || { $(PY) deploy/locked.py uv >$(VENV)/uv.txt && \
 	$(PIP) install --require-hashes --requirement $(VENV)/uv.txt; }
 # By uv in half of pip's time. It reads no pip.conf: where that one names the index, pip installs.
-INSTALL = { { $(GET_UV); } && $(UV) pip install --quiet --python $(2) --compile-bytecode \
+# $(3) compiles what a site imports: its parsers, in their sandbox, keep no bytecode. Not what only
+# tests and checks need. COMPILE= compiles nothing: where no parser runs.
+COMPILE ?= --compile-bytecode
+INSTALL = { { $(GET_UV); } && $(UV) pip install --quiet --python $(2) $(3) \
 	--require-hashes --requirement $(1); } || \
 	$(2) -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $(1)
 # Out of uv.lock, without a network: what `pip install --require-hashes --requirement` takes.
@@ -169,15 +172,15 @@ $(PY):
 
 $(VENV)/.installed: requirements.txt | $(PY)
 	@echo "Installing what Steelyard needs into $(VENV) (once, up to a minute)"
-	@$(call INSTALL,requirements.txt,$(PY))
+	@$(call INSTALL,requirements.txt,$(PY),$(COMPILE))
 	@touch $@
 
-$(VENV)/.installed-dev: uv.lock | $(PY)
+$(VENV)/.installed-dev: uv.lock $(VENV)/.installed
 	@echo "Installing what working on Steelyard needs into $(VENV) (once, up to a minute)"
 	@$(GET_UV)
 	@$(EXPORT) --all-extras --output-file $(VENV)/development.txt
 	@$(call INSTALL,$(VENV)/development.txt,$(PY))
-	@touch $(VENV)/.installed $@
+	@touch $@
 
 $(TOOLS)/.installed: uv.lock | $(PY)
 	@echo "Installing what make docs, sbom and audit need into $(TOOLS) (once, about 20 seconds)"

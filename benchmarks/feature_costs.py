@@ -185,6 +185,7 @@ def feature_of_test(name: str) -> Feature | None:
     return next((feature for word, feature in _prefixes("tests") if word in name), None)
 
 
+@cache
 def code_lines(text: str) -> int:
     """The lines of a module that are neither blank nor of comments and docstrings."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)

@@ -54,11 +54,13 @@ def pytest_configure() -> None:
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
 
 
-# The longest files by --durations: begun first, so that none still runs when all else is done. The
-# second and the third need no test database while the first worker makes it for all.
+# The longest files by --durations: begun first, so that none still runs when all else is done. Some
+# after the first need no test database while its worker makes it for all: two in a run of all, the
+# unit tests where only those of tests/unit and tests/postgres run.
 SLOW = (
     "tests/web/test_visibility.py", "tests/upgrades/test_upgrade.py", "tests/faults/test_demo.py",
-    "tests/postgres/test_export_server.py", "tests/faults/test_killed.py",
+    "tests/postgres/test_export_server.py", "tests/unit/test_house.py", "tests/unit/parsing",
+    "tests/faults/test_killed.py",
     "tests/faults/test_space_change.py", "tests/web/test_api_fuzz.py", "tests/faults",
     "tests/relevance", "tests/postgres/test_optional_parts.py", "tests/web/test_admin_analytics.py",
     "tests/postgres/test_seed_cases.py",

@@ -76,6 +76,15 @@ def test_every_container_of_compose_is_confined(name: str) -> None:
     assert part["security_opt"] == ["no-new-privileges:true"]
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_every_container_of_compose_gets_the_settings_of_the_site(name: str) -> None:
+    """Those of .env, also where it names parts of the image."""
+    part = OURS[name]
+    assert part["env_file"] == [{"path": "../.env", "required": False}]
+    image = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
+    assert part["build"]["args"].keys() == set(re.findall(r"^ARG (\w+)=", image, re.MULTILINE))
+
+
 def test_kubernetes_and_compose_run_the_same_programs() -> None:
     """Queues and names of the workers: else uploads would wait in one kind of installation."""
     commands = {
