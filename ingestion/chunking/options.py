@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYOUT = 3
+LAYOUT = 4
 """Counted up when parsing and chunking make better chunks of the same files: documents whose chunks
 have a smaller number are outdated, and stay searchable. 1: chunks know their sections.
 2: names are found by their parts. 3: words have a normal form and second forms; tables, slides and
-letterheads are read as they stand."""
+letterheads are read as they stand. 4: tables without lines and tables in cells are whole; text that
+a tracked change deleted is left out of a DOC."""
 
 MIN_TARGET = 32
 MAX_WINDOW = 32_768  # the longest window of any current embedding model

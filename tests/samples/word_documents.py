@@ -107,18 +107,36 @@ def make_writer(body: str, margins: str = "", members: Mapping[str, str] | None 
 
 
 def make_doc(
-    body: str, headers: Sequence[str], comments: str, *, is_compressed: bool, pieces: bytes = b""
+    body: str,
+    headers: Sequence[str] = (),
+    comments: str = "",
+    *,
+    is_compressed: bool = True,
+    pieces: bytes = b"",
+    boxes: str = "",
+    deleted: slice = slice(0),
 ) -> bytes:
-    """The streams of a DOC with these texts, as far as they are read for headers and comments."""
-    text = body + "".join(headers) + comments
+    """The streams of a DOC with these texts, as far as they are read for headers and comments.
+
+    `deleted` are the characters that a tracked change deleted.
+    """
+    text = body + "".join(headers) + comments + boxes
     encoded = text.encode("cp1252" if is_compressed else "utf-16-le")
     place = 0x800 * 2 | 0x40000000 if is_compressed else 0x800
     pieces = pieces or struct.pack("<BIIIHIH", 2, 16, 0, len(text), 0, place, 0)
     starts = [0, *accumulate(map(len, headers))]
     table = pieces + struct.pack(f"<{len(starts) + 1}I", *starts, starts[-1] + 1)
-    block = bytearray(0x800)
+    size = 1 if is_compressed else 2
+    first, end = (0x800 + size * each for each in (deleted.start or 0, deleted.stop))
+    runs = struct.pack("<4I3B", 0x800, first, end, 0x10000, 0, 250, 0)
+    # A run's properties: it is bold, it is deleted.
+    page = runs.ljust(500, b"\0") + struct.pack("<BHBHB", 6, 0x0835, 1, 0x0800, 1)
+    table += struct.pack("<3I", 0x800, 0x10000, 3)
+    block = bytearray(0x600) + page.ljust(511, b"\0") + b"\3"
     struct.pack_into("<H", block, 0x0A, 0x0200)
-    struct.pack_into("<5I", block, 0x4C, len(body), 0, starts[-1], 0, len(comments))
-    struct.pack_into("<2I", block, 0xF2, len(pieces), len(table) - len(pieces))
+    lengths = (len(body), 0, starts[-1], 0, len(comments), 0, len(boxes))
+    struct.pack_into("<7I", block, 0x4C, *lengths)
+    struct.pack_into("<2I", block, 0xF2, len(pieces), len(table) - len(pieces) - 12)
+    struct.pack_into("<2I", block, 0xFA, len(table) - 12, 12)
     struct.pack_into("<2I", block, 0x1A2, 0, len(pieces))
     return make_ole({"WordDocument": bytes(block) + encoded, "1Table": table})

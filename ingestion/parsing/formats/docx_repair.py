@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
-from ingestion.parsing.formats.docx_definition_lists import marked, styles_of
 from ingestion.parsing.formats.ooxml import (
     attributes,
     escaped,
@@ -30,7 +29,7 @@ from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 
-_BODY = "word/document.xml"
+_BODY, _STYLES = "word/document.xml", "word/styles.xml"
 _COMMENTS = "word/comments.xml"
 _NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 _BODY_START = re.compile(rb"<\w+:body(?:\s[^<>]*)?>")
@@ -45,6 +44,13 @@ _POSITION = re.compile(rb':position\s+\w+:val="(-?)\d')
 _RUN_STYLE = re.compile(rb':rStyle\s+\w+:val="([^"]*)"')
 _RUN_FONT = re.compile(rb':rFonts\s[^<>]*?:(?:ascii|hAnsi)="([^"]*)"')
 _STYLE = re.compile(rb'<(\w+):style\s[^<>]*"character".*?</\1:style>', re.DOTALL)
+_TITLE_STYLE = re.compile(
+    rb'<\w+:style\b(?=[^<>]*"paragraph")[^<>]*:styleId="([^"]*)"[^<>]*>\s*<\w+:name\s[^<>]*"title"',
+    re.IGNORECASE,
+)
+_STYLED = re.compile(
+    rb'<(\w+):p(?:\s[^<>]*)?>\s*<\1:pPr>\s*<\1:pStyle\s[^<>"]*"([^"]*)".*?</\1:p>', re.DOTALL
+)
 _STYLE_ID = re.compile(rb':styleId="([^"]*)"')
 _SYMBOL = re.compile(rb"<(\w+):sym\s([^<>]*)/>")
 _BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
@@ -86,18 +92,14 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     The headers stand before the first paragraph of the body, the footers after its last one.
     """
     names = set(archive.namelist())
-    definitions, scripts = (
-        styles_of(archive),
-        _script_styles(read_member(archive, "word/styles.xml")),
-    )
+    scripts = _script_styles(read_member(archive, _STYLES))
     comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
     parts: dict[str, bytes] = {}
     for name in names.intersection((_BODY, *_NOTES)):
         with suppress(*UNREADABLE):
             part = archive.read(name)
             part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
-            part = _repaired(part, scripts, comments)
-            parts[name] = marked(part, definitions)
+            parts[name] = _repaired(part, scripts, comments)
     if body := parts.get(_BODY):
         targets = relations(archive, _BODY)
         body = _CHUNK.sub(lambda match: _chunk(match, targets), body)
@@ -108,6 +110,15 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
         body = _BODY_START.sub(lambda match: match[0] + top, body, count=1)
         parts[_BODY] = _BODY_END.sub(lambda match: bottom + match[0], body, count=1)
     return parts
+
+
+def title_of(archive: zipfile.ZipFile) -> str:
+    """The text of the only paragraph in the style Title, else ""."""
+    styles = set(_TITLE_STYLE.findall(read_member(archive, _STYLES)))
+    paragraphs = _STYLED.finditer(read_member(archive, _BODY))
+    titles = [match[0] for match in paragraphs if match[2] in styles]
+    words = " ".join(map(texts, _BREAKS.split(titles[0]))) if len(titles) == 1 else ""
+    return " ".join(words.split())
 
 
 def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:

@@ -1,15 +1,12 @@
 """Bytes -> str in any encoding: by byte order mark, NULs, strict UTF-8, declaration, detection.
 
-Detection is by chardet, corrected by how legible the words are under its answer.
+Detection is by chardet; of a short text it counts the usual encodings alone.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
-from functools import cache
-from itertools import pairwise
 
 from ingestion.files.text_types import unmarked_codec
 
@@ -43,7 +40,6 @@ _ISO_2022 = re.compile(rb"\x1b[$(]")
 
 DETECTION_BYTES = 200_000
 _CONTEXT_BYTES = 1_000
-_JUDGED_CHARACTERS = 20_000
 _SURE = 0.3
 """Above this confidence chardet was right on all 114 lines tried; wrong answers had up to .18."""
 
@@ -57,20 +53,11 @@ _UNHEARD_OF = frozenset(
         *("hp-roman8", "kz1048", "ptcp154", "koi8-t", "iso8859-3", "iso8859-10", "iso8859-14"),
     }
 )
-# By frequency on the web, with that of old consoles at the end.
-_USUAL = ("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1257", "iso8859-2", "cp850")
-_LETTERS = re.compile(r"[^\W\d_]{2,}")
-_ASCII_LETTER = re.compile(r"[A-Za-z]")
-_RUNS = re.compile(r"\S*[^\x00-\x7f]\S*")
-# Scripts that are written together.
-_EAST_ASIAN = frozenset(
-    {"CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH"}
+# Of a sentence or less, by frequency. The others that chardet knows fit many short texts.
+_USUAL = (
+    *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257"),
+    *("iso8859-2", "koi8-r", "cp932", "cp949", "gb18030", "big5hkscs", "euc_jp", "cp850"),
 )
-_SPACED = frozenset({"LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "ARMENIAN", "THAI"})
-_ANYWHERE = "°®©™€£"
-_BEFORE_LETTERS = "¿¡"
-_AFTER_LETTERS = "ªº¹²³"
-_QUOTED_WITHIN = re.compile(r"[^\W\d_][«»‹›“”„‚†‡‰•][^\W\d_]")
 
 
 def decode(data: bytes, declared: str = "") -> str:
@@ -119,8 +106,7 @@ def _known_codec(declared: str) -> str:
 def detected(data: bytes) -> str:
     """The name of the encoding; UTF-8 if the bytes are UTF-8 but for a few broken ones.
 
-    chardet's answer, unless words look wrong under it ("Gr÷▀e", "perchй") and right under
-    another: its confidence is low for less than a sentence.
+    chardet's answer; if it is not sure, its first one that is usual and fits.
     """
     import chardet
 
@@ -133,67 +119,15 @@ def detected(data: bytes) -> str:
     confidence = guesses[0]["confidence"] if guesses else 0.0
     if not names or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
         return "utf-8"
-    return names[0] if confidence > _SURE else _most_legible(sample, names)
-
-
-def _most_legible(sample: bytes, names: list[str]) -> str:
-    """The name under which the text has the fewest misfits; the first of equals."""
-    best, fewest = names[0], misfits(sample.decode(names[0], "replace"))
-    for name in (*_USUAL, *names[1:]):
-        if not fewest:
-            break
-        try:
-            count = misfits(sample.decode(name))
-        except (UnicodeDecodeError, LookupError):
-            continue
-        if count < fewest:
-            best, fewest = name, count
-    return best
-
-
-def misfits(text: str) -> int:
-    """The number of words with two scripts, or with a symbol between letters.
-
-    For comparison only: a Korean ending after a Latin name counts as well.
-    """
-    words = (run[0] for run in _RUNS.finditer(text[:_JUDGED_CHARACTERS]))
-    return sum(_is_misfit(word) for word in words)
-
-
-def _is_misfit(word: str) -> bool:
-    kinds = [_kind(char) for char in word]
-    scripts = set(kinds) - {"", "SIGN"}
-    if "WRONG" in kinds or len(scripts) > 1 or _QUOTED_WITHIN.search(word):
-        return True
-    if any(map(_do_not_meet, pairwise(word), pairwise(kinds))):
-        return True
-    # A Latin word without any letter of English.
-    runs = (run for run in _LETTERS.finditer(word) if set(kinds[slice(*run.span())]) == {"LATIN"})
-    return any(not _ASCII_LETTER.search(run[0]) for run in runs)
-
-
-def _do_not_meet(pair: tuple[str, str], kinds: tuple[str, str]) -> bool:
-    """Whether two characters never adjoin in text: a capital after "ä", a sign next to a letter."""
-    (left, right), (left_kind, right_kind) = pair, kinds
-    if not (left + right).isascii() and left.islower() and right.isupper():
-        return True
-    if left_kind == "SIGN" and left not in _BEFORE_LETTERS:
-        return right_kind in _SPACED
-    return right_kind == "SIGN" and right not in _AFTER_LETTERS and left_kind in _SPACED
-
-
-@cache
-def _kind(char: str) -> str:
-    """The script of a letter, "SIGN", "WRONG" for characters not used in text; else ""."""
-    category = unicodedata.category(char)
-    if char == "\ufffd" or category in ("Cc", "Cn", "Co", "Cs"):
-        return "" if char in "\t\n\r\x0c\x1b" else "WRONG"
-    name = unicodedata.name(char, "")
-    is_symbol = category[0] == "S" and not char.isascii()
-    if is_symbol or char in _BEFORE_LETTERS + _AFTER_LETTERS or name.startswith("MODIFIER"):
-        return "" if char in _ANYWHERE else "SIGN"
-    script = re.split("[ -]", name)[0] if category[0] == "L" else ""
-    return "EAST ASIAN" if script in _EAST_ASIAN else script
+    if confidence > _SURE:
+        return names[0]
+    shares = ((round(one["confidence"], 3), _known_codec(one["encoding"] or "")) for one in guesses)
+    usual = [
+        (-share, _USUAL.index(codec))
+        for share, codec in shares
+        if codec in _USUAL and "\ufffd" not in sample.decode(codec, "replace")
+    ]
+    return _USUAL[min(usual)[1]] if usual else names[0]
 
 
 def _is_damaged_utf8(sample: bytes, *, is_unsure: bool) -> bool:

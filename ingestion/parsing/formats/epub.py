@@ -21,8 +21,8 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
 from ingestion.parsing.formats.markup import PandocUnreadable, decode_html, extraction, read_tree
 from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.pandoc_tree import TreeReader
-from ingestion.parsing.formats.xml_data import Element, read_elements
-from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
+from ingestion.parsing.formats.xml_data import Element, read_elements, read_properties
+from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -172,10 +172,7 @@ def _member(path: Path, name: str) -> bytes:
 
 
 def _all(element: Element | None, name: str) -> Iterator[Element]:
-    for child in element.children() if element else ():
-        if child.name == name:
-            yield child
-        yield from _all(child, name)
+    return (each for each in (element.walk() if element else ()) if each.name == name)
 
 
 PARSER = EpubParser()

@@ -23,6 +23,7 @@ from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import strip_tags
+from ingestion.parsing.formats.subtitles import unfolded
 from ingestion.parsing.formats.text import paragraph_blocks
 from ingestion.parsing.formats.tnef import NotTnef, tnef_parts
 from ingestion.parsing.limits import ParseLimits
@@ -179,7 +180,11 @@ class _MessageReader:
                 "Export it decrypted to make its text searchable."
             )
         if kind == "multipart/alternative" and _children(part):
-            yield from self._part(self._best(part), attachments, attached, level)
+            best = self._best(part)
+            for child in _children(part):
+                # An invitation says where and when.
+                if child is best or child.get_content_type() == "text/calendar":
+                    yield from self._part(child, attachments, attached, level)
         elif kind == "message/rfc822" and part.is_multipart():
             attached += _children(part)
         elif part.is_multipart():
@@ -194,7 +199,7 @@ class _MessageReader:
             yield from self._html(_payload(part), level)
         elif kind.startswith(("text/", "multipart/")) and kind not in _PAGE_FILES:
             # A multipart without a boundary is read as plain text.
-            yield from paragraph_blocks(_plain(part))
+            yield from paragraph_blocks(unfolded(_plain(part)))
 
     def _tnef(self, part: Message) -> Message | None:
         """The parts in Outlook's winmail.dat; None if the part is another, or damaged."""

@@ -26,14 +26,6 @@ def attachment(name: str, data: bytes, kind: str = "", *, is_inline: bool = Fals
     return part
 
 
-def attached_message(message: Message) -> Message:
-    """The part of a message that is attached to another."""
-    wrapper = Message()
-    wrapper["Content-Type"] = "message/rfc822"
-    wrapper.set_payload([message])
-    return wrapper
-
-
 def alternatives(plain: str, html: bytes | str, charset: str) -> list[Message]:
     """The parts of a text and of a page, of which one may be empty; `charset` is that of bytes."""
     parts = []
@@ -44,10 +36,3 @@ def alternatives(plain: str, html: bytes | str, charset: str) -> list[Message]:
     if html.strip():
         parts.append(leaf("text/html", html, charset))
     return parts
-
-
-def multipart(subtype: str, parts: list[Message]) -> Message:
-    message = Message()
-    message["Content-Type"] = f"multipart/{subtype}"
-    message.set_payload([*parts])
-    return message

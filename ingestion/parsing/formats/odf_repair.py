@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 
 from ingestion.parsing.formats.asides import comment_mark, comment_text, reading_mark
 from ingestion.parsing.formats.ooxml import (
@@ -63,6 +64,8 @@ _OBJECT = re.compile(
     re.DOTALL,
 )
 _TABLE = re.compile(rb"<table:table[\s>].*</table:table>", re.DOTALL)
+_PARAGRAPHS = re.compile(rb"<text:p\b[^<>]*>.*?</text:p>", re.DOTALL)
+_TITLE = re.compile(rb"<chart:((?:sub)?title)\b[^<>]*>(.*?)</chart:\1>", re.DOTALL)
 _BODY_START = re.compile(rb"<office:text(?:\s[^<>]*)?(?<!/)>")
 # The text in Unicode, of a text and what is before it.
 _Change = Callable[[str, str], str]
@@ -94,18 +97,35 @@ def repaired(
     return _with_objects(with_comments(content, element), archive)
 
 
+def drawn_on(archive: zipfile.ZipFile, sheet: bytes) -> Iterator[str]:
+    """The titles of the charts on a sheet, given by its part of the content."""
+    for match in _OBJECT.finditer(sheet):
+        for _, title in _TITLE.findall(read_member(archive, f"{plain(match[1])}/{CONTENT}")):
+            yield _flowing(title)
+
+
 def margin_parts(styles: bytes) -> tuple[list[bytes], list[bytes]]:
     """The headers, and the footers, of the page styles: each distinct one once, as sections."""
     master, root = _MASTER.search(styles), _ROOT.search(styles)
     margins: dict[bytes, dict[str, bytes]] = {b"header": {}, b"footer": {}}
     for kind, attributes, source in _MARGIN.findall(master[1]) if master and root else ():
         content = _PAGE_NUMBER.sub(b"", source)
-        words = " ".join(plain(_PARAGRAPH_END.sub(b" ", content)).split())
+        words = _flowing(content)
         is_shown = b'style:display="false"' not in attributes
         if is_shown and is_margin_text(words, has_page_number=content != source):
             section = b"<text:section%s>%s</text:section>" % (root[1] if root else b"", content)
             margins[kind].setdefault(words, section)
     return list(margins[b"header"].values()), list(margins[b"footer"].values())
+
+
+def margin_texts(archive: zipfile.ZipFile) -> list[str]:
+    """The texts of headers and footers."""
+    sections = chain(*margin_parts(read_member(archive, _STYLES)))
+    return list(map(_flowing, sections))
+
+
+def _flowing(source: bytes) -> str:
+    return " ".join(plain(_PARAGRAPH_END.sub(b" ", source)).split())
 
 
 def with_comments(content: bytes, element: bytes) -> bytes:
@@ -122,22 +142,25 @@ def with_comments(content: bytes, element: bytes) -> bytes:
 
 
 def _with_objects(content: bytes, archive: zipfile.ZipFile) -> bytes:
-    """The content with the data of charts, and of other objects with a table.
+    """The content with the titles and data of charts, and of other objects with a table.
 
     They follow the paragraph that the object is in, since anydoc reads no table in the midst of
     one; elsewhere they are in its place.
     """
     parts, position = [], 0
     for match in _OBJECT.finditer(content):
-        table = _TABLE.search(read_member(archive, f"{plain(match[1])}/{CONTENT}"))
+        inner = read_member(archive, f"{plain(match[1])}/{CONTENT}")
+        table = _TABLE.search(inner)
         if table is None:
             continue
+        data = b"".join(_PARAGRAPHS.findall(b"".join(each for _, each in _TITLE.findall(inner))))
+        data += table[0]
         end, start = (one.search(content, match.end()) for one in (_PARAGRAPH_END, _PARAGRAPH))
         if end and not (start and start.start() < end.start()):
-            parts += [content[position : end.end()], table[0]]
+            parts += [content[position : end.end()], data]
             position = end.end()
         else:
-            box = b"<draw:text-box>%s</draw:text-box>" % table[0]
+            box = b"<draw:text-box>%s</draw:text-box>" % data
             parts += [content[position : match.start()], box]
             position = match.end()
     return b"".join([*parts, content[position:]])

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
@@ -17,7 +18,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
-from ingestion.parsing.formats.ooxml import plain, read_member
+from ingestion.parsing.formats.ooxml import plain, read_member, relations
 from ingestion.parsing.protocol import Source
 
 _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
@@ -34,6 +35,9 @@ _TEXTS = re.compile(
 )
 _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
 _EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|Object \d+(?:/content\.xml)?$")
+_OLD_EMBEDDED = re.compile(r"ObjectPool/\w+|MBD\w+")
+# The stream of a PPT, and the head of its record of an embedded object ([MS-PPT] 2.10.27).
+_DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
 _SHOWN_OBJECT = re.compile(rb"<(?:\w+:)?math\b|<table:table\b")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
@@ -45,6 +49,8 @@ def container(source: Source) -> Completeness:
     formats yield an empty result.
     """
     completeness = Completeness()
+    if source.file_type in (filetypes.DOC, filetypes.XLS, filetypes.PPT):
+        completeness.add(Unit.FILE, Why.EMBEDDED, count=_embedded_in(source.path))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
@@ -66,6 +72,20 @@ def container(source: Source) -> Completeness:
         if body := _ODF_BODY.search(read_member(archive, "content.xml")):
             completeness.found += _visible(_ASIDE.sub(b"", body[1]))
     return completeness
+
+
+def _embedded_in(path: Path) -> int:
+    """The number of charts, pictures of equations and files in an Office 97-2003 file."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            storages = ["/".join(each) for each in file.listdir(streams=False, storages=True)]
+            count = sum(map(bool, map(_OLD_EMBEDDED.fullmatch, storages)))
+            deck = file.openstream(_DECK).read() if file.exists(_DECK) else b""
+    except OSError:
+        return 0
+    return count + deck.count(_EMBEDDED_IN_DECK)
 
 
 def _margin_texts(archive: zipfile.ZipFile, source: Source) -> list[bytes]:
@@ -107,7 +127,8 @@ def counted(blocks: Iterable[Block], completeness: Completeness) -> Iterator[Blo
 _DRAWN = re.compile(rb"<(?:p:pic|p:graphicFrame|draw:image)\b")
 _VALUE = re.compile(rb"<(?:\w{1,9}:)?(?:v(?:\s[^<>]*)?>[^<]|is>)")
 _NO_VALUE = re.compile(
-    rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)</(?:\w{1,9}:)?c>"
+    rb"<(?:\w{1,9}:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w{1,9}:)?f>)"
+    rb"(?:<(?:\w{1,9}:)?v(?:\s*/|></(?:\w{1,9}:)?v)>)?</(?:\w{1,9}:)?c>"
 )
 _HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
 _HIDDEN_COLUMN = re.compile(rb'<(?:\w{1,9}:)?col\s[^<>]*?hidden="(?:1|true)"[^<>]*>')
@@ -129,6 +150,9 @@ _ODF_UNIT = {
 }
 
 
+_ODF_NAME = re.compile(rb'[^<>]*?\btable:name="([^"]*)"')
+
+
 class Member(NamedTuple):
     """A sheet or slide; its `content` is empty where it is missing or cut off.
 
@@ -146,18 +170,18 @@ def members(source: Source) -> Iterator[Member]:
     if split := _ODF_UNIT.get(source.file_type):
         with zipfile.ZipFile(source.path) as archive:
             _, *units = split.split(read_member(archive, "content.xml"))
-        yield from (Member(str(number), unit) for number, unit in enumerate(units, 1))
+        for number, unit in enumerate(units, 1):
+            named = _ODF_NAME.match(unit)
+            yield Member(plain(named[1]) if named else str(number), unit)
     if source.file_type not in _INDEX:
         return
     folder, index, name = _INDEX[source.file_type]
-    relations = elements_in(source.path, f"{folder}_rels/{index}.rels", "Relationship")
-    targets = {one.attributes.get("Id"): one.attributes.get("Target", "") for one in relations}
     with zipfile.ZipFile(source.path) as archive:
+        targets = relations(archive, folder + index)
         for number, element in enumerate(elements_in(source.path, folder + index, name), 1):
             entry = element.attributes
             links = (value for key, value in entry.items() if key.endswith(":id"))
-            target = targets.get(next(links, ""), "")
-            path = target.lstrip("/") if target.startswith("/") else folder + target
+            path = targets.get(next(links, ""), "")
             content = read_member(archive, path).rstrip()
             whole = content if content.endswith((b"sheet>", b"sld>")) else b""
             is_hidden = entry.get("state", "visible") != "visible"

@@ -50,7 +50,7 @@ def copied(archive: zipfile.ZipFile, parts: Mapping[str, bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
         for name in archive.namelist():
-            if not name.startswith(("word/media/", "xl/media/", "Pictures/")):
+            if not name.startswith(("word/media/", "xl/media/", "ppt/media/", "Pictures/")):
                 copy.writestr(name, parts.get(name) or archive.read(name))
     return out.getvalue()
 

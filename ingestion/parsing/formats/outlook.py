@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from email.message import Message
+from email.mime.message import MIMEMessage
+from email.mime.multipart import MIMEMultipart
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,8 @@ from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
 from ingestion.parsing.formats.mime import (
     alternatives,
-    attached_message,
     attachment,
     leaf,
-    multipart,
 )
 from ingestion.parsing.formats.tnef import RTF_NAME, NotTnef, plain_rtf
 from ingestion.parsing.limits import ParseLimits
@@ -204,7 +204,7 @@ def _body(properties: _Properties, notes: Extraction) -> Message:
     html = properties.data(_HTML)
     page = html if html.strip() else properties.text(_HTML_STRING)
     if parts := alternatives(properties.text(_BODY), page, properties.encoding):
-        return multipart("alternative", parts)
+        return MIMEMultipart("alternative", _subparts=parts)
     rtf = properties.data(_RTF)
     with suppress(NotTnef):
         return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")
@@ -225,7 +225,7 @@ def _attachment(
         if storage.name == f"__substg1.0_{_ATTACHMENT_DATA:04X}000D":
             inner = _Properties(storage, _EMBEDDED)
             if inner.text(_CLASS) or inner.text(_SUBJECT, _BODY):
-                return attached_message(_message(inner, limits, notes, depth + 1))
+                return MIMEMessage(_message(inner, limits, notes, depth + 1))
     kind = properties.text(_MIME)
     name = properties.text(_LONG_NAME, _SHORT_NAME)
     decorates = bool(properties.text(_CONTENT_ID) or properties.number(_HIDDEN))

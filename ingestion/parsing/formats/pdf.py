@@ -18,9 +18,7 @@ from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
     LONGEST_HEADING,
-    lines_of,
     with_outline,
-    with_parted_titles,
     without_repeats,
 )
 from ingestion.parsing.formats.pdf_layout import (
@@ -43,8 +41,8 @@ from ingestion.parsing.formats.pdf_metadata import (
 from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import (
     with_divided_rows,
-    with_last_columns,
     with_values,
+    with_whole_tables,
     without_margins,
 )
 from ingestion.parsing.formats.pdf_words import WordReader
@@ -100,9 +98,8 @@ def _extraction(source: Source, document: PdfDocument) -> Extraction:
     completeness.recognised = len(by_number.keys() - set(empty))
     read = {page.number for page in pages} - set(unreadable)
     note_pages(completeness, source, read, (empty, scanned))
-    parted = list(with_parted_titles(with_headings(pages), facts))
-    running = joined_across_pages(without_contents(without_furniture(parted)))
-    written = without_repeats(with_outline(running, facts), facts.metadata.title)
+    running = joined_across_pages(without_contents(without_furniture(with_headings(pages))))
+    written = without_repeats(with_outline(running, facts))
     blocks = with_notes(written, words.notes)
     keeper = PartKeeper(source.scratch, source.limits)
     for name, data in attached_files(document, source.limits.archive_entries):
@@ -202,24 +199,25 @@ def _batch(
     poor = [
         page
         for page in pages
-        if _extracted(upright[page.page_num]) < COVERAGE * expected[page.page_num] or _turn(page)
+        if _is_poor(upright[page.page_num], expected[page.page_num]) or _turn(page)
     ]
     for number, turned in _turned(path, poor).items():
         if _extracted(turned) >= COVERAGE * _extracted(upright[number]):
             upright[number] = turned
     for page in poor:
-        if _extracted(upright[page.page_num]) < COVERAGE * expected[page.page_num]:
+        if _is_poor(upright[page.page_num], expected[page.page_num]):
             upright[page.page_num] = _content(page, words)
     for page in pages:
         yield Page(page.page_num, page.height, upright[page.page_num], expected[page.page_num])
 
 
+def _is_poor(blocks: list[Placed], expected: int) -> bool:
+    # liteparse sees nothing of some turned pages.
+    return not blocks or _extracted(blocks) < COVERAGE * expected
+
+
 def _expected(page: ParsedPage) -> int:
-    return sum(_visible(item.text) for item in page.text_items)
-
-
-def _visible(text: str) -> int:
-    return len("".join(text.split()))
+    return sum(len("".join(item.text.split())) for item in page.text_items)
 
 
 def _extracted(blocks: list[Placed]) -> int:
@@ -248,14 +246,15 @@ def _content(page: ParsedPage, words: WordReader) -> list[Placed]:
     lines = "\n".join(
         line.strip() for line in words.text(page.page_num).splitlines() if line.strip()
     )
-    return [Placed(Block(BlockKind.PARAGRAPH, lines, page=page.page_num), 0, page.height)]
+    block = Block(BlockKind.PARAGRAPH, lines, page=page.page_num)
+    return [Placed(block, 0, page.height)] if lines else []
 
 
 def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    whole = with_values(with_last_columns(page.blocks or (), page.text_items), page.text_items)
+    whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
     tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
@@ -267,9 +266,7 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
             top = box.y if box else 0.0
             bottom = top + box.height if box else page.height
             size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
-            is_heading = block.kind is BlockKind.HEADING
-            lines = lines_of(block.text, page.text_items) if is_heading else ()
-            out.append(Placed(block, top, bottom, size, lines))
+            out.append(Placed(block, top, bottom, size))
     return out
 
 

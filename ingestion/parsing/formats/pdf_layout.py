@@ -38,6 +38,8 @@ LONGEST_TITLE = 120
 MOST_LINES = 3
 _LINE_HEIGHT = 1.5
 
+LEVEL = 4
+"""Points between the tops of pieces of one line. A guess."""
 _DEEPEST = 60
 """Columns; text further to the right is another column of the page. A guess."""
 
@@ -46,15 +48,13 @@ _DEEPEST = 60
 class Placed:
     """A block and the vertical extent of its box, from the top of its page.
 
-    `size` is the size of its letters in points, 0 if unknown. `lines` are those of a heading that
-    has several.
+    `size` is the size of its letters in points, 0 if unknown.
     """
 
     block: Block
     top: float
     bottom: float
     size: int = 0
-    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,33 +179,30 @@ def indented(lines: Sequence[str], box: AnnotationRect, items: Iterable[TextItem
 
     Unchanged if the text in the box has a different number of lines.
     """
-    inside = [item for item in items if item.text.strip() and _is_within(item, box)]
-    if not inside:
+    rows = by_line(item for item in items if is_beside(item, box))
+    widths = [item.width / len(item.text) for row in rows for item in row]
+    if not rows or len(rows) != len(lines) or median(widths) <= 0:
         return list(lines)
-    rows = _rows(inside)
-    width = median(item.width / len(item.text) for item in inside)
-    if len(rows) != len(lines) or width <= 0:
-        return list(lines)
-    first = min(rows)
-    columns = [min(round((left - first) / width), _DEEPEST) for left in rows]
+    first = min(row[0].x for row in rows)
+    columns = [min(round((row[0].x - first) / median(widths)), _DEEPEST) for row in rows]
     return [" " * column + line.lstrip() for column, line in zip(columns, lines, strict=True)]
 
 
-def _is_within(item: TextItem, box: AnnotationRect) -> bool:
-    across, down = item.x + item.width / 2, item.y + item.height / 2
-    is_beside = box.x <= across <= box.x + box.width
-    return bool(is_beside and box.y <= down <= box.y + box.height)
+def is_beside(item: TextItem, box: AnnotationRect) -> bool:
+    """Whether a part of the piece of text is in the box."""
+    is_across = item.x < box.x + box.width and item.x + item.width > box.x
+    return bool(is_across and box.y <= middle(item) <= box.y + box.height)
 
 
-def _rows(items: Sequence[TextItem]) -> list[float]:
-    """The left edge of each row of text, from the top of the page."""
-    rows: list[float] = []
-    bottom = 0.0
-    for item in sorted(items, key=lambda item: item.y + item.height / 2):
-        middle = item.y + item.height / 2
-        if rows and middle < bottom:
-            rows[-1] = min(rows[-1], item.x)
-        else:
-            rows.append(item.x)
-            bottom = middle + item.height / 2
-    return rows
+def middle(box: TextItem | AnnotationRect) -> float:
+    return float(box.y + box.height / 2)
+
+
+def by_line(items: Iterable[TextItem]) -> list[list[TextItem]]:
+    """The pieces of text by line, from left to right."""
+    lines: list[list[TextItem]] = []
+    for item in sorted((one for one in items if one.text.strip()), key=middle):
+        if not lines or middle(item) > middle(lines[-1][0]) + LEVEL:
+            lines.append([])
+        lines[-1].append(item)
+    return [sorted(line, key=lambda one: one.x) for line in lines]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 from ingestion.parsing.file_titles import title_from_file_name
@@ -25,6 +25,7 @@ DAMAGED = (
 MOST_OUTLINE_ITEMS = 20_000
 """A hostile outline may be endless. A guess."""
 
+_LONGEST_LANGUAGE = 100
 _NUMBERING = re.compile(r"^(?:\d+\.)*\d*")
 _DATE = re.compile(
     r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?"
@@ -140,19 +141,17 @@ def _metadata(document: PdfDocument, pages: int) -> StatedMetadata:
 def _language(document: PdfDocument) -> str:
     import pypdfium2.raw as pdfium
 
-    length = pdfium.FPDFCatalog_GetLanguage(document, None, 0)
-    if not 2 < length < 200:
-        return ""
-    buffer = ctypes.create_string_buffer(length)
-    pdfium.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, _wide_pointer()), length)
-    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
+    return wide_text(lambda *to: pdfium.FPDFCatalog_GetLanguage(document, *to))[:_LONGEST_LANGUAGE]
 
 
-def _wide_pointer() -> type:
+def wide_text(read: Callable[[Any, int], int]) -> str:
+    """The text that a function of PDFium writes into a buffer, given with its size in bytes."""
     import pypdfium2.raw as pdfium
 
-    pointer: type = ctypes.POINTER(pdfium.FPDF_WCHAR)
-    return pointer
+    length = read(None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    read(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)
+    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
 
 
 def _outline(document: PdfDocument) -> dict[tuple[int, str], int]:

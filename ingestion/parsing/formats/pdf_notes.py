@@ -5,11 +5,11 @@ So are the values of a form which its program left to the viewer to draw.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.pdf_metadata import wide_text
 
 MOST_NOTES = 1_000
 """Of a page; a hostile one may have millions. A guess."""
@@ -63,11 +63,7 @@ def _is_drawn(field: Any) -> bool:
 def _value(note: Any, key: bytes) -> str:
     import pypdfium2.raw as pdfium
 
-    length = pdfium.FPDFAnnot_GetStringValue(note, key, None, 0)
-    buffer = ctypes.create_string_buffer(length)
-    wide = ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR))
-    pdfium.FPDFAnnot_GetStringValue(note, key, wide, length)
-    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
+    return wide_text(lambda *to: pdfium.FPDFAnnot_GetStringValue(note, key, *to))
 
 
 def with_notes(blocks: Iterable[Block], written: Mapping[int, list[Note]]) -> Iterator[Block]:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ingestion.parsing.formats.header_rows import has_header_row
+from ingestion.parsing.formats.pdf_layout import LEVEL, by_line, is_beside, middle
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -24,58 +27,120 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
+_FEWEST_COLUMNS = 3
 # Guesses: shares of a table's rows that its program did not write as such, and of lines without a
 # gap.
 _TORN, _NARROW = 0.8, 0.9
-# Of the height of a line; points between the tops of pieces of one line.
-_TWO_LINES, _LEVEL = 1.8, 4
+_LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
+# Gaps between rows beside those between the lines of a cell. A guess.
+_WIDER = 1.2
+# Of the height of a line.
+_TWO_LINES = 1.8
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
 _PROSE = re.compile(r".{41}")
 # The dots between a label and its value.
 _LEADER = re.compile(r"[\s.·…_]{3,}$")
 
 Line = tuple[float, str]
+Span = tuple[float, float]
 
 
-def with_last_columns(
-    blocks: Sequence[LayoutBlock], items: Sequence[TextItem]
+def with_whole_tables(
+    blocks: Sequence[LayoutBlock], items: Iterable[TextItem]
 ) -> list[LayoutBlock]:
-    """The blocks; a paragraph beside a table, with a line for each row, is its last column."""
-    out: list[LayoutBlock] = []
-    for block in blocks:
-        table = out[-1] if out else block
-        column = _column(table, block, items) if table.kind == "table" else []
-        if not column:
-            out.append(block)
-            continue
-        rows = [
-            [*row, replace(row[-1], text=text)]
-            for row, text in zip(_rows(table), column, strict=True)
-        ]
-        header = rows.pop(0) if table.header else None
-        out[-1] = replace(table, header=header, rows=rows)
+    """The blocks; those that are parts of one table are that table.
+
+    liteparse takes columns without lines around them for columns of the page, and wrapped cells
+    for paragraphs.
+    """
+    out = list(blocks)
+    for lines, columns in _runs(items):
+        top, bottom = lines[0][0].y, max(map(_end, lines[-1]))
+        parts = [one for one in out if one.bbox and top < middle(one.bbox) < bottom]
+        rows = _grid(lines, columns) if len(parts) > 1 else []
+        labels = [cell.text for row in rows[:1] for cell in row]
+        is_read = any([cell.text for cell in row] == labels for one in parts for row in _rows(one))
+        if rows and not is_read and _letters(parts) == Counter(_spelt(_text(rows))):
+            place = min(map(out.index, parts))
+            table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
+            out[place] = replace(table, bbox=_around(*parts))
+            out = [one for one in out if one not in parts]
     return out
+
+
+def _runs(items: Iterable[TextItem]) -> Iterator[tuple[list[list[TextItem]], list[Span]]]:
+    """The lines below labels side by side, with these: each piece of a line is below one label.
+
+    With the beginning and end of each column.
+    """
+    lines: list[list[TextItem]] = []
+    columns: list[Span] = []
+    for line in [*by_line(items), []]:
+        places = [
+            [at for at, (left, right) in enumerate(columns) if one.x < right and left < _right(one)]
+            for one in line
+        ]
+        if line and all(len(each) == 1 for each in places):
+            lines.append(line)
+            for one, (at,) in zip(line, places, strict=True):
+                columns[at] = (min(columns[at][0], one.x), max(columns[at][1], _right(one)))
+            continue
+        if len(lines) >= _FEWEST_ROWS:
+            yield lines, columns
+        lines, columns = [line], [(one.x, _right(one)) for one in line]
+        if len(line) < _FEWEST_COLUMNS:
+            lines, columns = [], []
+
+
+def _grid(lines: Sequence[list[TextItem]], columns: Sequence[Span]) -> list[list[LayoutCell]]:
+    """The rows of a table with names at its left and values; empty of another text.
+
+    If each line has a name it is a row, else wider gaps are between rows.
+    """
+    from liteparse import LayoutCell
+
+    gaps = [middle(below[0]) - middle(above[0]) for above, below in pairwise(lines)]
+    are_named = all(line[0].x < columns[0][1] for line in lines)
+    narrow = 0.0 if are_named else _WIDER * min(gaps)
+    rows: list[list[str]] = []
+    for line, gap in zip(lines, [float("inf"), *gaps], strict=True):
+        if gap > narrow:
+            rows.append([""] * len(columns))
+        for item in line:
+            at = next(at for at, (_, right) in enumerate(columns) if item.x < right)
+            rows[-1][at] = f"{rows[-1][at]} {item.text.strip()}".lstrip()
+    if len(rows) < _FEWEST_ROWS or not has_header_row(rows):
+        return []
+    names, *others = zip(*rows[1:], strict=True)
+    have_names = all(0 < len(name) <= _LONGEST_NAME and not name[0].islower() for name in names)
+    values = max(sum(map(_is_value, column)) for column in others)
+    if not have_names or 2 * values < len(names):
+        return []
+    return [[LayoutCell(cell) for cell in row] for row in rows]
+
+
+def _is_value(cell: str) -> bool:
+    return len(cell) <= _LONGEST_VALUE and any(map(str.isdecimal, cell))
 
 
 def _rows(table: LayoutBlock) -> list[list[LayoutCell]]:
     return [row for row in (table.header, *(table.rows or ())) if row]
 
 
-def _column(table: LayoutBlock, other: LayoutBlock, items: Sequence[TextItem]) -> list[str]:
-    """The paragraph's text by the table's rows; empty if it is not beside all of them."""
-    rows, box, beside = _rows(table), table.bbox, other.bbox
-    is_beside = box and beside and box.x < beside.x and beside.y < box.y + box.height
-    if other.kind != "paragraph" or not is_beside or len(rows) < _FEWEST_ROWS:
-        return []
-    texts = []
-    for row in rows:
-        boxes = [cell.bbox for cell in row if cell.bbox]
-        top = min((each.y for each in boxes), default=0.0)
-        bottom = max((each.y + each.height for each in boxes), default=0.0)
-        level = (one for one in items if top <= _middle(one) <= bottom and _is_beside(one, beside))
-        texts.append(" ".join(one.text.strip() for one in sorted(level, key=lambda one: one.x)))
-    is_whole = _spelt("".join(texts)) == _spelt(other.text or "")
-    return texts if all(texts) and is_whole else []
+def _letters(blocks: Iterable[LayoutBlock]) -> Counter[str]:
+    return Counter(_spelt("".join((one.text or "") + _text(_rows(one)) for one in blocks)))
+
+
+def _text(rows: Iterable[Sequence[LayoutCell]]) -> str:
+    return "".join(cell.text for row in rows for cell in row)
+
+
+def _end(box: TextItem | AnnotationRect) -> float:
+    return float(box.y + box.height)
+
+
+def _right(box: TextItem | AnnotationRect) -> float:
+    return float(box.x + box.width)
 
 
 def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> list[LayoutBlock]:
@@ -90,13 +155,13 @@ def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> lis
         box, beside = before.bbox, block.bbox
         is_beside = box and beside and box.x + box.width < beside.x
         if is_beside and before.kind == block.kind == "paragraph":
-            pieces = pieces or sorted((one for one in items if one.text.strip()), key=_middle)
+            pieces = pieces or sorted((one for one in items if one.text.strip()), key=middle)
             labels, values = (
                 _lines(replace(one, text=(one.text or "").replace("*", "")), pieces)
                 for one in (before, block)
             )
             if text := _labelled(labels, values):
-                out[-1] = replace(before, text=text, bbox=_union(before, block))
+                out[-1] = replace(before, text=text, bbox=_around(before, block))
                 continue
         out.append(block)
     return out
@@ -114,10 +179,10 @@ def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
     if len(labels) < 2 or not is_named or re.search(_PROSE, names):
         return ""
     lines = [[text] for _, text in labels]
-    places = [bisect_right(labels, top + _LEVEL, key=lambda line: line[0]) for top, _ in values]
+    places = [bisect_right(labels, top + LEVEL, key=lambda line: line[0]) for top, _ in values]
     for place, (top, text) in zip(places, values, strict=True):
         is_first = len(lines[place - 1]) == 1
-        if not place or (is_first and top > labels[place - 1][0] + _LEVEL):
+        if not place or (is_first and top > labels[place - 1][0] + LEVEL):
             return ""
         lines[place - 1].append(text)
     return "\n".join(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else ""
@@ -131,7 +196,7 @@ def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBl
     """
     if table.kind != "table":
         return table
-    pieces = sorted((item for item in items if item.text.strip()), key=_middle)
+    pieces = sorted((item for item in items if item.text.strip()), key=middle)
     rows = [(row, _divided(row, pieces)) for row in (table.header or [], *(table.rows or ()))]
     if all(len(parts) == 1 for _, parts in rows):
         return table
@@ -143,7 +208,7 @@ def _divided(row: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[list[
     boxes = [cell.bbox for cell in row if cell.bbox]
     top = min((box.y for box in boxes), default=0.0)
     bottom = max((box.y + box.height for box in boxes), default=0.0)
-    items = items[bisect_left(items, top, key=_middle) : bisect_right(items, bottom, key=_middle)]
+    items = items[bisect_left(items, top, key=middle) : bisect_right(items, bottom, key=middle)]
     if bottom - top < _TWO_LINES * min((item.height for item in items), default=0.0):
         return [list(row)]
     columns = [_lines(cell, items) for cell in row]
@@ -182,8 +247,8 @@ def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     if not box or len(words) < 2:
         return [(box.y if box else 0.0, cell.text)] if words else []
     lines: list[tuple[float, float, list[str]]] = []
-    for item in (one for one in items if _is_beside(one, box)):
-        if not lines or _middle(item) > lines[-1][1]:
+    for item in (one for one in items if is_beside(one, box)):
+        if not lines or middle(item) > lines[-1][1]:
             lines.append((item.y, item.y + item.height, []))
         # An item may go on in the next cell.
         for word in item.text.split():
@@ -192,16 +257,6 @@ def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     if words:
         return [(0.0, cell.text)]
     return [(top, " ".join(texts)) for top, _, texts in lines if texts]
-
-
-def _middle(item: TextItem) -> float:
-    return float(item.y + item.height / 2)
-
-
-def _is_beside(item: TextItem, box: AnnotationRect) -> bool:
-    """Whether a part of it is in the box."""
-    is_across = item.x < box.x + box.width and item.x + item.width > box.x
-    return bool(is_across and box.y <= _middle(item) <= box.y + box.height)
 
 
 def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
@@ -214,7 +269,7 @@ def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
     for block in blocks:
         if goes_on and block.kind == "paragraph":
             out[-1] = replace(
-                out[-1], text=f"{out[-1].text} {block.text}", bbox=_union(out[-1], block)
+                out[-1], text=f"{out[-1].text} {block.text}", bbox=_around(out[-1], block)
             )
             goes_on = False
             continue
@@ -228,17 +283,19 @@ def _paragraph(block: LayoutBlock, text: str) -> LayoutBlock:
     return replace(block, kind="paragraph", text=text, header=None, rows=None)
 
 
-def _union(block: LayoutBlock, other: LayoutBlock) -> AnnotationRect | None:
-    if not block.bbox or not other.bbox:
-        return None
-    bottom = max(box.y + box.height for box in (block.bbox, other.bbox))
-    return replace(block.bbox, height=bottom - block.bbox.y)
+def _around(*blocks: LayoutBlock) -> AnnotationRect:
+    boxes = [block.bbox for block in blocks if block.bbox]
+    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
+    right, bottom = (
+        max(box.x + box.width for box in boxes),
+        max(box.y + box.height for box in boxes),
+    )
+    return replace(boxes[0], x=left, y=top, width=right - left, height=bottom - top)
 
 
 def _prose(table: LayoutBlock) -> tuple[str, str]:
     """The text of a table that is prose, and the notes beside it; empty of another table."""
-    rows = [row for row in (table.header, *(table.rows or ())) if row]
-    texts = [[cell.text.strip() for cell in row] for row in rows]
+    texts = [[cell.text.strip() for cell in row] for row in _rows(table)]
     if {len(row) for row in texts} != {2}:
         return "", ""
     long, short = sorted(zip(*texts, strict=True), key=lambda column: -sum(map(len, column)))
@@ -246,7 +303,7 @@ def _prose(table: LayoutBlock) -> tuple[str, str]:
     flows = all(
         below[:1].islower() and not _SENTENCE_END.search(above) for above, below in pairwise(long)
     )
-    are_notes = all(len(text) <= (_LONGEST_NOTE if len(rows) > 1 else 0) for text in short)
+    are_notes = all(len(text) <= (_LONGEST_NOTE if len(texts) > 1 else 0) for text in short)
     if not is_long or not flows or not are_notes:
         return "", ""
     return " ".join(long), " ".join(filter(None, short))
@@ -269,11 +326,7 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     box = table.bbox
     if table.kind != "table" or not box:
         return None
-    rows = [
-        [cell.text for cell in row if cell.text]
-        for row in (table.header, *(table.rows or ()))
-        if row
-    ]
+    rows = [[cell.text for cell in row if cell.text] for row in _rows(table)]
     full = [row for row in rows if len(row) > 1]
     torn = [row for row in full if _spelt("".join(row)) not in written]
     cells = [text for row in full for text in row]

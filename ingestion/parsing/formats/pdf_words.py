@@ -164,8 +164,7 @@ def _repaired(placed: Placed, words: PageWords) -> Placed:
         return placed
     if block.rows:
         return replace(placed, block=_repaired_table(block, words))
-    lines = tuple(words.repaired(line) for line in placed.lines)
-    return replace(placed, block=replace(block, text=words.repaired(block.text)), lines=lines)
+    return replace(placed, block=replace(block, text=words.repaired(block.text)))
 
 
 def _repaired_table(block: Block, words: PageWords) -> Block:

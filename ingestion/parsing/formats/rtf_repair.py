@@ -1,7 +1,8 @@
 """An RTF rewritten before anydoc reads it.
 
-anydoc leaves out headers, footers and comments, reads text that a tracked change deleted, does not
-tell raised text apart, and knows neither symbol fonts nor code pages outside Windows.
+anydoc leaves out headers, footers, comments and text boxes, reads text that a tracked change
+deleted, does not tell raised text apart, and knows neither symbol fonts nor code pages outside
+Windows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEEDED = re.compile(
-    rb"\\(?:deleted|mvf|super|sub|up\d|dn\d|header[lrf]?|footer[lrf]?|annotation|fcharset2)\b|\\u-"
+    rb"\\(?:deleted|mvf|super|sub|up\d|dn\d|header[lrf]?|footer[lrf]?|annotation|shptxt|dptxbxtext|fcharset2)\b|\\u-"
 )
 _FONT = re.compile(rb"\{\\f(\d+)(?:\\[a-z]+-?\d* ?|\{[^{}]*\}|\s)*([^{};\\]+)")
 _MARGINS = {
@@ -226,8 +227,6 @@ class _Rewriter:
         group = self._group
         if word in _RAW:
             group.is_raw = True
-        elif word == b"shptxt":
-            group.is_raw = False
         elif word == b"field":
             group.field = _Field()
         elif word == b"fldinst":
@@ -238,6 +237,9 @@ class _Rewriter:
         elif (kind := _MARGINS.get(word)) and not group.is_raw:
             is_shown = not word.endswith(b"f") or self._has_first_page
             self._begin(kind if is_shown else "hidden")
+            return True
+        elif word in (b"shptxt", b"dptxbxtext"):
+            self._begin("footer")  # a text box, at the end as well
             return True
         elif word in (b"annotation", b"atnauthor"):
             self._begin("comment" if word == b"annotation" else "author")

@@ -17,7 +17,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
 from ingestion.parsing.formats import odf_repair, office_counts, pptx_repair, word_documents
 from ingestion.parsing.formats.asides import comment_mark, with_asides
-from ingestion.parsing.formats.ooxml import escaped
+from ingestion.parsing.formats.ooxml import copied, escaped
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -52,7 +52,7 @@ class SlidesParser:
     def extract(self, source: Source) -> Extraction:
         data = word_documents.read_checked(source)
         # If a member cannot be unpacked, anydoc reports it or reads the others.
-        with suppress(*UNREADABLE):
+        with suppress(KeyError, *UNREADABLE):
             data = _marked(data, source.file_type)
         document = word_documents.open_document(data, source.file_type)
         slides = _slides(word_documents.DocumentReader(document).blocks())
@@ -70,27 +70,22 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     """
     if file_type not in (filetypes.PPTX, filetypes.ODP):
         return data
-    out = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(data)) as archive,
-        zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as marked,
-    ):
-        for name in archive.namelist():
-            if name.startswith(("ppt/media/", "Pictures/")):
-                continue
+    parts: dict[str, bytes] = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if file_type == filetypes.ODP:
+            content = odf_repair.repaired(
+                archive.read(odf_repair.CONTENT), archive, element=_ODP_TEXT
+            )
+            parts[odf_repair.CONTENT] = _ODP_PAGE.sub(_ODP_MARK, content)
+        for name in filter(_PPTX_SLIDE.fullmatch, archive.namelist()):
             content = archive.read(name)
-            if file_type == filetypes.ODP and name == "content.xml":
-                content = odf_repair.repaired(content, archive, element=_ODP_TEXT)
-                content = _ODP_PAGE.sub(_ODP_MARK, content)
-            elif file_type == filetypes.PPTX and _PPTX_SLIDE.fullmatch(name):
-                place = _PPTX_SHAPES.search(content)
-                if place is None:
-                    return data
-                text = _MARK + "".join(map(comment_mark, pptx_repair.comments_on(archive, name)))
-                rest = pptx_repair.repaired(content[place.end() :])
-                content = content[: place.end()] + _PPTX_MARK % escaped(text) + rest
-            marked.writestr(name, content)
-    return out.getvalue()
+            place = _PPTX_SHAPES.search(content)
+            if place is None:
+                return data
+            text = _MARK + "".join(map(comment_mark, pptx_repair.comments_on(archive, name)))
+            rest = pptx_repair.repaired(content[place.end() :])
+            parts[name] = content[: place.end()] + _PPTX_MARK % escaped(text) + rest
+        return copied(archive, parts)
 
 
 def _slides(blocks: Iterable[Block]) -> list[list[Block]]:

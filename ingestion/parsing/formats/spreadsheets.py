@@ -5,7 +5,6 @@ A sheet is a heading and a table; openpyxl was tried and takes 2 GB on one with 
 
 from __future__ import annotations
 
-import html
 import re
 import zipfile
 from bisect import bisect_left
@@ -19,7 +18,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import office_counts, word_documents, xlsx_formats, xlsx_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.header_rows import is_short
-from ingestion.parsing.formats.odf_repair import with_comments
+from ingestion.parsing.formats.odf_repair import drawn_on, margin_texts, with_comments
 from ingestion.parsing.formats.office_counts import column_number
 from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.table_regions import tables_in, without_empty
@@ -36,10 +35,6 @@ _TEXTS = re.compile(r"xl/(?:sharedStrings|styles|worksheets/[^/]+)\.xml")
 _CONTENT = re.compile(r"content\.xml")
 _SHEET_LEVEL = 2
 """As in anydoc. Not 1: a single sheet's name, mostly "Sheet1", is not the file's title."""
-_NAMES_IN = {
-    filetypes.XLSX: ("xl/workbook.xml", re.compile(rb'<(?:\w+:)?sheet\s[^>]*?\bname="([^"]*)"')),
-    filetypes.ODS: ("content.xml", re.compile(rb'<table:table\s[^>]*?\btable:name="([^"]*)"')),
-}
 
 _CELL = re.compile(rb'<c\s(?P<before>[^>]*?)\br="(?P<column>[A-Z]{1,3})(?P<row>\d{1,7})"')
 _EMPTY_CELL = re.compile(rb"<c\s[^>]*/>|<c\s[^>]*></c>")
@@ -89,14 +84,17 @@ def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
 def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
     """The blocks, with the comments on the cells of a sheet and its drawn texts after it."""
     comments: dict[str, list[str]] = {}
-    if source.file_type == filetypes.XLSX:
+    if source.file_type != filetypes.XLS:
         with zipfile.ZipFile(source.path) as archive:
             for sheet in office_counts.members(source):
-                if not sheet.is_hidden:
+                if not sheet.path:
+                    comments[sheet.name] = [*drawn_on(archive, sheet.content)]
+                elif not sheet.is_hidden:
                     comments[sheet.name] = [
                         *xlsx_repair.comments_on(archive, sheet.path),
                         *xlsx_repair.drawn_on(archive, sheet.path),
                     ]
+            comments["\0"] = margin_texts(archive)
     name = ""
     for block in blocks:
         if block.kind is BlockKind.HEADING:
@@ -160,20 +158,11 @@ def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
     first = next(blocks, None)
     if first is None:
         return
-    if first.kind is not BlockKind.HEADING and (names := _sheet_names(source)):
-        yield Block(BlockKind.HEADING, names[0], level=_SHEET_LEVEL)
+    sheet = next(office_counts.members(source), None)
+    if first.kind is not BlockKind.HEADING and sheet:
+        yield Block(BlockKind.HEADING, sheet.name, level=_SHEET_LEVEL)
     yield first
     yield from blocks
-
-
-def _sheet_names(source: Source) -> list[str]:
-    member, pattern = _NAMES_IN.get(source.file_type, ("", re.compile(b"$")))
-    try:
-        with zipfile.ZipFile(source.path) as archive:
-            names: list[bytes] = pattern.findall(archive.read(member))
-    except (KeyError, *UNREADABLE):
-        return []
-    return [html.unescape(name.decode("utf-8", "replace")) for name in names]
 
 
 def without_gaps(data: bytes) -> bytes:

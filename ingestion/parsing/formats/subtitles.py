@@ -22,6 +22,22 @@ _LONG, _TOO_LONG = 600, 1_500
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
 
 
+_FOLDED = re.compile(r"\n[ \t]")
+_ENCODED = re.compile(r"^[^:\n]*;ENCODING=(?:b|base64)\b.*\n?", re.MULTILINE | re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([,;\\nN])")
+
+
+def unfolded(text: str) -> str:
+    """The fields of a calendar or an address card, each a line, without pictures in letters.
+
+    Their format (RFC 5545, 6350) folds lines in the midst of words. Any other text as it is.
+    """
+    if not text.lstrip("\ufeff").startswith(("BEGIN:VCALENDAR", "BEGIN:VCARD")):
+        return text
+    lines = _ENCODED.sub("", _FOLDED.sub("", text.replace("\r\n", "\n")))
+    return _ESCAPED.sub(lambda match: "\n" if match[1] in "nN" else match[1], lines)
+
+
 def spoken(text: str) -> str:
     """The words of subtitles in paragraphs; any other text, and odd subtitles, as they are."""
     if not _BEGINNING.match(text):

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.subtitles import spoken
+from ingestion.parsing.formats.subtitles import spoken, unfolded
 from ingestion.parsing.formats.text_headings import headings
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -81,7 +81,7 @@ class TextParser:
     name = "text"
 
     def extract(self, source: Source) -> Extraction:
-        text = spoken(decode(source.path.read_bytes()))
+        text = unfolded(spoken(decode(source.path.read_bytes())))
         return Extraction(_blocks(joined_lines(text)))
 
 

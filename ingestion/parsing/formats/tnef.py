@@ -10,14 +10,14 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.message import Message
+from email.mime.message import MIMEMessage
+from email.mime.multipart import MIMEMultipart
 
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mime import (
     alternatives,
-    attached_message,
     attachment,
     leaf,
-    multipart,
 )
 
 _SIGNATURE = b"\x78\x9f\x3e\x22"
@@ -68,7 +68,7 @@ def tnef_parts(data: bytes, *, with_body: bool, depth: int = 1) -> Message:
     contents = _contents(data)
     parts = [_body(contents)] if with_body else []
     parts += [_attachment(each, depth) for each in contents.files]
-    message = multipart("mixed", parts)
+    message = MIMEMultipart("mixed", _subparts=parts)
     message["Subject"] = contents.subject or _text(contents.values.get(_MAPI_SUBJECT), "")
     return message
 
@@ -175,7 +175,7 @@ def _body(contents: _Contents) -> Message:
     rtf = values.get(_MAPI_RTF, b"")
     if not parts and isinstance(rtf, bytes) and rtf:
         return attachment(RTF_NAME, plain_rtf(rtf), "application/rtf")
-    return multipart("alternative", parts or [leaf("text/plain", b"")])
+    return MIMEMultipart("alternative", _subparts=parts or [leaf("text/plain", b"")])
 
 
 def _attachment(file: _File, depth: int) -> Message:
@@ -184,7 +184,7 @@ def _attachment(file: _File, depth: int) -> Message:
     if inner.startswith(_SIGNATURE):
         if depth >= _DEEPEST:
             raise NotTnef
-        return attached_message(tnef_parts(inner, with_body=True, depth=depth + 1))
+        return MIMEMessage(tnef_parts(inner, with_body=True, depth=depth + 1))
     names = (file.values.get(_MAPI_LONG_NAME), file.title, file.values.get(_MAPI_SHORT_NAME))
     name = next((text for each in names if (text := _text(each, ""))), "")
     kind = _text(file.values.get(_MAPI_MIME), "")

@@ -10,7 +10,6 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
@@ -18,19 +17,14 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, Typ
 from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
-from ingestion.parsing.formats.doc_margins import with_margins
+from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
 from ingestion.parsing.formats.docx_chunks import with_chunks
-from ingestion.parsing.formats.docx_definition_lists import (
-    RUN_IN,
-    TITLE,
-    is_run_in,
-    with_definitions,
-)
 from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
 from ingestion.parsing.formats.ooxml import copied
 from ingestion.parsing.formats.tabular import table_of
-from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive, read_properties
+from ingestion.parsing.formats.xml_data import read_properties
+from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 if TYPE_CHECKING:
@@ -72,12 +66,12 @@ class OfficeParser:
     def extract(self, source: Source) -> Extraction:
         data = repaired(read_checked(source), source.file_type)
         document, completeness = open_document(data, source.file_type), container(source)
-        reader, metadata = DocumentReader(document), read_metadata(source)
-        blocks = with_asides(with_chunks(reader.blocks(), source, completeness))
+        blocks = DocumentReader(document).blocks()
+        blocks = with_asides(with_chunks(blocks, source, completeness))
         if source.file_type == filetypes.DOC:
             blocks = with_margins(source.path, blocks)
-        blocks = counted(with_definitions(blocks), completeness)
-        metadata = replace(metadata, title=metadata.title or reader.title())
+        blocks = counted(blocks, completeness)
+        metadata = read_metadata(source)
         result = Extraction(without_contents(blocks), metadata, completeness=completeness)
         return result.cut_off(source.file_type == filetypes.RTF and _is_cut_off(data))
 
@@ -140,13 +134,6 @@ class DocumentReader:
     def blocks(self) -> Iterator[Block]:
         yield from self._all(self._document.blocks, 0)
 
-    def title(self) -> str:
-        """The text of the only paragraph that is marked as the title, else ""."""
-        texts = [self._text(block.content) for block in self._document.blocks]
-        self._due.clear()  # their notes are read with the blocks
-        titles = [text for text in texts if text.startswith(TITLE)]
-        return " ".join(titles[0][1:].split()) if len(titles) == 1 else ""
-
     def _all(self, blocks: Sequence[anydoc.Block], depth: int) -> Iterator[Block]:
         for block in blocks:
             yield from self._one(block, depth)
@@ -169,7 +156,6 @@ class DocumentReader:
             yield Block(BlockKind.CODE, block.text or "")
         else:
             text = _formula(block.text) if block.text else self._text(block.content)
-            text = text if is_run_in(block) else text.replace(RUN_IN, "")
             yield Block(BlockKind.PARAGRAPH, text)
 
     def _list(self, items: anydoc.List, depth: int) -> Iterator[Block]:
@@ -195,9 +181,13 @@ class DocumentReader:
             for row in origins
         ]
         yield table_of(texts, has_head=table.header_rows > 0 or None)
+        inner = [block for row in origins for cell in row for block in cell.blocks if block.table]
+        yield from self._all(inner, depth)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
-        return " ".join(block.text for block in self._all(cell.blocks, 0))
+        """The text of a cell, without the tables in it."""
+        outer = [block for block in cell.blocks if not block.table]
+        return " ".join(block.text for block in self._all(outer, 0))
 
     def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
         texts, kind = [], ""
@@ -233,6 +223,9 @@ def read_metadata(source: Source) -> StatedMetadata:
     """The metadata in the container's property file; empty for formats without one."""
     if source.file_type in _OOXML:
         properties = read_properties(source.path, "docProps/core.xml")
+        if source.file_type == filetypes.DOCX and not properties.get("title"):
+            with zipfile.ZipFile(source.path) as archive:
+                properties["title"] = docx_repair.title_of(archive)
         created, modified = properties.get("created", ""), properties.get("modified", "")
     elif source.file_type in _OPEN_DOCUMENT:
         properties = read_properties(source.path, "meta.xml")
@@ -255,6 +248,8 @@ def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
     """
     if file_type == filetypes.RTF:
         return rtf_repair.repaired(data)
+    if file_type == filetypes.DOC:
+        return without_deleted(data)
     if repaired_parts := _REPAIRED_PARTS.get(file_type):
         # If a member cannot be unpacked, anydoc reports it or reads the others.
         with suppress(KeyError, *UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from xml.parsers import expat
 from xml.parsers.expat import errors
 
@@ -15,10 +17,12 @@ from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
-from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.formats.zip_safety import UNREADABLE
+from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
 
 _DEEPEST = 500
+_LARGEST_PROPERTIES = MIB
 _TITLES = frozenset({"title", "head", "heading", "article-title"})
 _PROSE = frozenset({"p", "para", "simpara", "paragraph"})
 # A value this long is running text and needs no label. A guess.
@@ -41,6 +45,12 @@ class Element:
 
     def children(self) -> list[Element]:
         return [one for one in self.content if isinstance(one, Element)]
+
+    def walk(self) -> Iterator[Element]:
+        """The element and all within it."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
 
     def has_own_text(self) -> bool:
         return any(isinstance(one, str) and one.strip() for one in self.content)
@@ -117,6 +127,24 @@ def read_elements(text: str) -> Element:
     # As str, whatever the declaration says: expat knows few encodings, and no Japanese one.
     parser.Parse(text.lstrip("\ufeff \n\t"), True)
     return top.children()[0]
+
+
+def read_properties(path: Path, member: str) -> dict[str, str]:
+    """The text of each element of a container's property file, by local name; {} without one.
+
+    Of several elements with one name, the first counts.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            root = read_elements(decode_html(file.read(_LARGEST_PROPERTIES)))
+    except (KeyError, OSError, expat.ExpatError, ParseFailed, *UNREADABLE):
+        return {}
+    texts: dict[str, str] = {}
+    for element in root.walk():
+        own = "".join(one for one in element.content if isinstance(one, str)).strip()
+        if own:
+            texts.setdefault(element.name, own)
+    return texts
 
 
 class _XmlReader:

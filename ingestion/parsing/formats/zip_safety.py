@@ -1,4 +1,4 @@
-"""Safety of ZIP containers: limits on unpacking, and reading of small XML members."""
+"""Safety of ZIP containers: limits on unpacking."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
-from xml.parsers import expat
 
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 from ingestion.parsing.limits import MIB, ParseLimits
 
 # Text compresses well: below this size any ratio is harmless.
 RATIO_COUNTS_FROM = 8 * MIB
-_LARGEST_PROPERTIES = MIB
 _READ_BYTES, _INFLATE_BYTES = 64 * 1024, MIB
 _LOCAL_HEADER_BYTES = 30
 # In either byte order. No office program declares entities, which can expand without limit.
@@ -164,51 +162,3 @@ def _untrue(member: zipfile.ZipInfo) -> DamagedFile:
         f"This file is damaged: its part “{clean_name(member.filename)}” does not have the "
         "size that the file states. Upload it again from the original."
     )
-
-
-def read_properties(path: Path, member: str) -> dict[str, str]:
-    """The text of each element of a container's property file, by local name; {} without one.
-
-    Of several elements with one name, the first counts. Entities are refused: property files
-    need none, and they can expand without limit.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            data = file.read(_LARGEST_PROPERTIES)
-    except (KeyError, zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
-        return {}
-    return _element_texts(data)
-
-
-class _EntityRefusedError(Exception):
-    """Raised to stop the XML parser at the first entity declaration."""
-
-
-def _element_texts(data: bytes) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    open_names: list[str] = []
-    parser = expat.ParserCreate()
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        open_names.append(name.rpartition(":")[2])
-
-    def end(name: str) -> None:
-        open_names.pop()
-
-    def characters(text: str) -> None:
-        if open_names and text.strip():
-            texts.setdefault(open_names[-1], text.strip())
-
-    def refuse(*declaration: object) -> None:
-        raise _EntityRefusedError
-
-    parser.buffer_text = True
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = characters
-    parser.EntityDeclHandler = refuse
-    try:
-        parser.Parse(data, True)
-    except (expat.ExpatError, _EntityRefusedError):
-        return {}
-    return texts

@@ -93,6 +93,9 @@ def workbooks() -> Iterator[File]:
         yield "blank.xlsx", changed(book, sheet, "<row.*</row>", ""), WHOLE
         formula = changed(book, sheet, "<v>12</v>", "<f>A1*2</f>")
         yield "formula.xlsx", formula, {(Unit.CELL, Why.NO_VALUE): 1}
+        for value in ("<v></v>", "<v/>"):  # as openpyxl writes it
+            formula = changed(book, sheet, "<v>12</v>", f"<f>A1*2</f>{value}")
+            yield "openpyxl.xlsx", formula, {(Unit.CELL, Why.NO_VALUE): 1}
         hidden = changed(book, sheet, r'<row r="1(\d)"', r'<row r="1\1" hidden="1"')
         yield "filtered.xlsx", hidden, {(Unit.CELL, Why.DROPPED): 20}
         row = changed(book, sheet, '<row r="3"', '<row r="3" hidden="1"')

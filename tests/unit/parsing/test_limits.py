@@ -18,7 +18,7 @@ import pytest
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.child import isolation
 from ingestion.parsing.child.sandbox import parse_file
-from ingestion.parsing.formats.zip_safety import read_properties
+from ingestion.parsing.formats.xml_data import read_properties
 from ingestion.parsing.limits import ParseLimits
 from kbsite.celery import warn_of_isolation
 from kbsite.operations.probes import machine

@@ -280,3 +280,29 @@ def test_nesting_of_mails_is_limited(parse: Parse) -> None:
         parse(message, "a.eml")
     shallow = parse("Content-Type: message/rfc822\n\n" * 9 + "Subject: last\n\nText.", "a.eml")
     assert max(b.level for b in shallow.blocks if b.kind is BlockKind.HEADING) == 6
+
+
+def test_an_invitation_is_read_beside_the_text(parse: Parse) -> None:
+    content = (
+        f'{HEADERS}Content-Type: multipart/alternative; boundary="B"\r\n\r\n'
+        "--B\r\nContent-Type: text/plain\r\n\r\nCome.\r\n"
+        "--B\r\nContent-Type: text/html\r\n\r\n<p>Come.</p>\r\n"
+        "--B\r\nContent-Type: text/calendar\r\n\r\nBEGIN:VCALENDAR\r\nLOCATION:Boat\r\n house\r\n"
+        "END:VCALENDAR\r\n--B--\r\n"
+    )
+    blocks = list(parse(content.encode(), "a.eml").blocks)
+    assert blocks[2:] == [p("Come."), p("BEGIN:VCALENDAR\nLOCATION:Boathouse\nEND:VCALENDAR")]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("BEGIN:VCALENDAR\r\nSUMMARY:Bring the boat\r\n house\\, please\\nAda\r\n",
+         "BEGIN:VCALENDAR\nSUMMARY:Bring the boathouse, please\nAda"),
+        ("BEGIN:VCARD\nFN:Ada\nPHOTO;ENCODING=b;TYPE=JPEG:/9j/\n 4AAQ\nEND:VCARD\n",
+         "BEGIN:VCARD\nFN:Ada\nEND:VCARD"),
+        ("Not BEGIN:VCARD\n a line\n", "Not BEGIN:VCARD\n a line"),
+    ],
+)  # fmt: skip
+def test_fields_of_calendars_and_cards_are_lines(parse: Parse, source: str, text: str) -> None:
+    assert list(parse(source.encode(), "a.ics").blocks) == [p(text)]

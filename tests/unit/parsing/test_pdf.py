@@ -14,7 +14,7 @@ from ingestion.parsing.formats.pdf_metadata import iso_date, stated_title
 from tests.samples import builders
 
 from .conftest import Parse
-from .shorthand import h
+from .shorthand import h, p
 
 LONG = "The weight slides along the beam until the beam is level and the mark is read. " * 8
 
@@ -183,27 +183,26 @@ def _texts(parse: Parse, pdf: bytes) -> list[str]:
     return [f"{b.kind.value} {b.text[:19].rstrip()}" for b in parse(pdf, "a.pdf").blocks]
 
 
-def test_the_title_is_not_joined_to_the_first_heading(parse: Parse) -> None:
-    page: list[tuple[str, object]] = [
-        ("h1", "Beam handbook"), ("h1", "Parts of it"), ("p", LONG), ("h1", "Use"), ("p", LONG),
-    ]  # fmt: skip
-    prose = f"paragraph {LONG[:19].rstrip()}"
-    assert _texts(parse, builders.make_pdf([page])) == [
-        "heading Beam handbook", "heading Parts of it", prose, "heading Use", prose,
-    ]  # fmt: skip
-    # Without a title that says so, two lines of one size are one heading.
-    joined = _texts(parse, builders.make_pdf([page], title="Untitled"))
-    assert joined[0] == "heading Beam handbook Parts"
-
-
 def test_repeated_title_appears_once(parse: Parse) -> None:
     pages: list[list[tuple[str, object]]] = [
         [("h1", "Beam handbook")],
         [("h1", "Beam handbook"), ("h2", "Parts"), ("p", LONG)],
         [("p", LONG)],
     ]
-    found = _texts(parse, builders.make_pdf(pages, header="Beam handbook"))
+    found = _texts(parse, builders.make_pdf(pages))
     assert found.count("heading Beam handbook") == 1
-    assert "paragraph Beam handbook" not in found
     # A text may be said again on another page.
     assert found.count(f"paragraph {LONG[:19].rstrip()}") == 2
+
+
+def test_a_page_that_is_turned_without_its_text_is_read(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    page.drawString(60, 700, "Upright.")
+    page.showPage()
+    page.setPageRotation(90)
+    page.drawString(60, 700, "The windlass is turned.")
+    page.save()
+    document = parse(out.getvalue(), "a.pdf")
+    assert list(document.blocks) == [p("Upright.", 1), p("The windlass is turned.", 2)]
+    assert not document.completeness.losses

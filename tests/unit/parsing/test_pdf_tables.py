@@ -63,6 +63,34 @@ def test_wrapped_cells_stay_one_row(parse: Parse) -> None:
     assert table.rows == (("Part", "Place", "Price"), (long, long, "12.50"))
 
 
+LONG = "moves the water through the volute and is balanced after each overhaul"
+PARTS = (
+    ("Part", "Purpose", "Interval"),
+    ("Impeller", LONG, "2,000 h"),
+    ("Seal", "keeps the shaft dry; it is replaced in pairs and never runs dry", "8,000 h"),
+    ("Coupling", "joins motor and pump", "yearly"),
+)
+STATIONS = (
+    ("Station", "Highest", "Lowest"),
+    ("Nairn", "25.6 °C", "-7.9 °C"),
+    ("Forres", "26.0 °C", "-9.4 °C"),
+)
+
+
+def test_a_table_without_lines_keeps_its_wrapped_cells(parse: Parse) -> None:
+    style = ParagraphStyle("cell", fontSize=10, leading=12)
+    cells = [[Paragraph(cell, style) for cell in row] for row in PARTS]
+    content = _table(cells, [("VALIGN", (0, 0), (-1, -1), "TOP")], [90, 180, 90])
+    (table,) = parse(content, "a.pdf").blocks
+    assert (table.rows, table.has_header) == (PARTS, True)
+
+
+def test_a_table_of_shaded_rows_is_one(parse: Parse) -> None:
+    shades = ("ROWBACKGROUNDS", (0, 1), (-1, -1), ["white", "lightgrey"])
+    (table,) = parse(_table(STATIONS, [shades], None), "a.pdf").blocks
+    assert (table.rows, table.has_header) == (STATIONS, True)
+
+
 def test_a_note_in_the_margin_makes_no_table(parse: Parse) -> None:
     out = io.BytesIO()
     canvas = Canvas(out, invariant=1)

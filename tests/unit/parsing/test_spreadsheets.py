@@ -233,3 +233,19 @@ def test_numbers_are_read_as_cells_show_them(parse: Parse) -> None:
     numbers, values, shown = zip(*BUILT_IN, strict=True)
     book = formatted(*zip(numbers, values, strict=True))
     assert [row[1] for row in parse(book, "a.xlsx").blocks[-1].rows[1:]] == list(shown)
+
+
+def test_margins_and_charts_of_an_ods_follow_its_tables(parse: Parse) -> None:
+    chart = '<table:shapes><draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+    book = members(
+        changed(make_ods(), "content.xml", "(<table:table [^>]*>)", rf"\1{chart}</table:shapes>")
+    )
+    title = "<chart:title><text:p>Output</text:p></chart:title>"
+    header = "<style:header><text:p>Confidential</text:p></style:header>"
+    styles = (
+        f"<office:document-styles x=''><office:master-styles>{header}</office:master-styles>"
+        "</office:document-styles>"
+    )
+    more = {"Object 1/content.xml": f"<c>{title}</c>", "styles.xml": styles}
+    document = parse(make_zip({**book, **more}), "a.ods")
+    assert document.blocks == (h(2, "Regions"), table(*TABLE), p("Output"), p("Confidential"))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
+import docx
 import pytest
+from olefile import OleFileIO
 
 from ingestion.domain import Why
-from ingestion.parsing.formats.doc_margins import with_margins
+from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
 from tests.samples.word_documents import (
     make_doc,
     make_word,
@@ -254,6 +258,12 @@ FONTS = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f3\fnil\fcharset2{\*\pa
             id="comment",
         ),
         pytest.param(
+            rb"{\shp{\*\shpinst{\sp{\sn x}{\sv 2}}{\shptxt\pard Stop\par}}"
+            rb"{\shprslt{\*\do\dptxbx{\dptxbxtext\pard Stop\par}}}}Body.",
+            ["Body.", "Stop"],
+            id="text box",
+        ),
+        pytest.param(
             rb"{\*\unknown {\super 3}}{\pict\bin6 {}\super}x{\super 3}", ["x³"], id="no text"
         ),
     ],
@@ -300,13 +310,16 @@ def test_the_data_of_a_chart_are_read_where_it_is_and_another_object_is_named(pa
     cells = ("", "North"), ("2025", "410")
     cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>".format
     rows = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in cells)
+    title = "<chart:title><text:p>By year</text:p></chart:title>"
     objects = {
-        "Object 1/content.xml": f"<chart><table:table>{rows}</table:table></chart>",
+        "Object 1/content.xml": f"<chart>{title}<table:table>{rows}</table:table></chart>",
         "Object 2": "OLE",
     }
     content = make_writer(frame.format("Object 1") + frame.format("Object 2"), members=objects)
     document = parse(content, "a.odt")
-    assert list(document.blocks) == [p("Sales"), table(*cells, header=False), p("Sales")]
+    assert list(document.blocks) == [
+        p("Sales"), p("By year"), table(*cells, header=False), p("Sales")
+    ]  # fmt: skip
     (gap,) = document.completeness.losses
     assert (gap.why, gap.places) == (Why.EMBEDDED, ("Object 2",))
 
@@ -320,6 +333,54 @@ def test_headers_footers_and_comments_of_a_doc(tmp_path: Path, is_compressed: bo
     path.write_bytes(make_doc("Body\r", stories, "\x05too low\r", is_compressed=is_compressed))
     blocks = list(with_margins(path, iter([p("Body")])))
     assert blocks == [p("KD-1"), p("First"), p("Body"), p("IBAN Page"), p("too low")]
+
+
+def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
+    path = tmp_path / "a.doc"
+    path.write_bytes(make_doc("Body\r", comments="\x05too low\r", boxes="Stop\rGo\r"))
+    blocks = list(with_margins(path, iter([p("Body")])))
+    assert blocks == [p("Body"), p("too low"), p("Stop"), p("Go")]
+
+
+@pytest.mark.parametrize("is_compressed", [True, False])
+def test_deleted_text_of_a_doc_is_left_out(is_compressed: bool) -> None:
+    content = make_doc("two three\r", is_compressed=is_compressed, deleted=slice(0, 4))
+    with OleFileIO(without_deleted(content)) as container:
+        document = container.openstream("WordDocument").read()
+    codec = "cp1252" if is_compressed else "utf-16-le"
+    assert document[0x800:].decode(codec).replace("\0", "") == "three\r"
+
+
+def test_a_doc_without_changes_is_as_it_is() -> None:
+    for content in (make_doc("two\r"), b"no DOC"):
+        assert without_deleted(content) == content
+
+
+def test_a_table_in_a_cell_follows_its_table(parse: Parse) -> None:
+    def rows(*lines: Sequence[str]) -> str:
+        cell = "<w:tc>{}<w:p/></w:tc>".format
+        return "".join(f"<w:tr>{''.join(map(cell, line))}</w:tr>" for line in lines)
+
+    names = [[paragraph(word) for word in line] for line in (("Crane", "Load"), ("Ada", "40 t"))]
+    inner = f"{paragraph('Cranes:')}<w:tbl>{rows(*names)}</w:tbl>"
+    outer = rows([paragraph("Area"), paragraph("Details")], [paragraph("North"), inner])
+    assert list(parse(make_word(f"<w:tbl>{outer}</w:tbl>"), "a.docx").blocks) == [
+        table(("Area", "Details"), ("North", "Cranes:")),
+        table(("Crane", "Load"), ("Ada", "40 t")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("style", "title"), [("Title", "Ünïcode manual"), ("Heading 1", ""), ("Subtitle", "")]
+)
+def test_a_paragraph_in_the_style_title_is_the_title(parse: Parse, style: str, title: str) -> None:
+    document, out = docx.Document(), io.BytesIO()
+    for name, text in ((style, "Ünïcode manual"), ("Heading 1", "Beam"), ("Heading 1", "Hook")):
+        document.add_paragraph(text, style=name)
+    document.save(out)
+    parsed = parse(out.getvalue(), "a.docx")
+    assert parsed.title == title
+    assert [block.text for block in parsed.blocks] == ["Ünïcode manual", "Beam", "Hook"]
 
 
 def test_a_damaged_doc_keeps_its_body(tmp_path: Path) -> None:
