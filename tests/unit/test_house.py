@@ -26,7 +26,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 150,  # the record that was asked for, at every door
@@ -40,10 +40,10 @@ ALLOWED: dict[str, int] = {
     "0104-checking-answers": 170,  # facts of another row or thing; citations and ends of drafts
     "0093-monitoring": 75,  # absent workers and a failing embedding model are named
     "0113-weights-by-question": 40,  # titles with all words of a short question
-    "0124-normal-form": 420,  # one normal form of words, and second forms beside it
+    "0124-normal-form": 469,  # one normal form of words, and second forms beside it
     "0125-two-readers-of-pdf": 945,  # words, digits, directions, rows, labels, notes of a PDF
     "0126-text-of-office-files": 1_785,  # margins, comments, symbols, shapes, sheets, forms
-    "0114-answers-without-a-model": 115,  # lists, counts, courtesies; missing names and numbers
+    "0114-answers-without-a-model": 147,  # lists, counts; missing names, numbers; named sections
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
