@@ -16,6 +16,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingestion.parsing.formats.pdf_layout import around
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, is_within, lines_of
 
 if TYPE_CHECKING:
@@ -117,17 +118,13 @@ def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[La
     text = " ".join(_text(part, _is_from_right(before)) for part in parts if part)
     if not _is_alike(before, text):
         return group
-    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
-    box = replace(
-        boxes[0],
-        x=left,
-        y=top,
-        width=max(box.x + box.width for box in boxes) - left,
-        height=max(box.y + box.height for box in boxes) - top,
-    )
     is_heading = all(block.kind == "heading" for block in group)
     kind = "heading" if is_heading else "paragraph"
-    return [replace(first, kind=kind, text=text, bbox=box, header=None, rows=None, lines=None)]
+    return [
+        replace(
+            first, kind=kind, text=text, bbox=around(*group), header=None, rows=None, lines=None
+        )
+    ]
 
 
 def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:

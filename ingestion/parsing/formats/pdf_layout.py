@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 
 if TYPE_CHECKING:
-    from liteparse import AnnotationRect, TextItem
+    from liteparse import AnnotationRect, LayoutBlock, TextItem
 
 
 # All guesses, chosen so that recurring table rows and chapter titles are kept.
@@ -192,6 +192,17 @@ def is_beside(item: TextItem, box: AnnotationRect) -> bool:
     """Whether a part of the piece of text is in the box."""
     is_across = item.x < box.x + box.width and item.x + item.width > box.x
     return bool(is_across and box.y <= middle(item) <= box.y + box.height)
+
+
+def around(*blocks: LayoutBlock) -> AnnotationRect | None:
+    """The box around those of the blocks; None if none has one."""
+    boxes = [block.bbox for block in blocks if block.bbox]
+    if not boxes:
+        return None
+    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
+    width = max(box.x + box.width for box in boxes) - left
+    height = max(box.y + box.height for box in boxes) - top
+    return replace(boxes[0], x=left, y=top, width=width, height=height)
 
 
 def middle(box: TextItem | AnnotationRect) -> float:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ingestion.parsing.formats.header_rows import has_header_row
-from ingestion.parsing.formats.pdf_layout import LEVEL, by_line, is_beside, middle
+from ingestion.parsing.formats.pdf_layout import LEVEL, around, by_line, is_beside, middle
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -63,7 +63,7 @@ def with_whole_tables(
         if rows and not is_read and _letters(parts) == Counter(_spelt(_text(rows))):
             place = min(map(out.index, parts))
             table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
-            out[place] = replace(table, bbox=_around(*parts))
+            out[place] = replace(table, bbox=around(*parts))
             out = [one for one in out if one not in parts]
     return out
 
@@ -161,7 +161,7 @@ def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> lis
                 for one in (before, block)
             )
             if text := _labelled(labels, values):
-                out[-1] = replace(before, text=text, bbox=_around(before, block))
+                out[-1] = replace(before, text=text, bbox=around(before, block))
                 continue
         out.append(block)
     return out
@@ -269,7 +269,7 @@ def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
     for block in blocks:
         if goes_on and block.kind == "paragraph":
             out[-1] = replace(
-                out[-1], text=f"{out[-1].text} {block.text}", bbox=_around(out[-1], block)
+                out[-1], text=f"{out[-1].text} {block.text}", bbox=around(out[-1], block)
             )
             goes_on = False
             continue
@@ -281,16 +281,6 @@ def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
 
 def _paragraph(block: LayoutBlock, text: str) -> LayoutBlock:
     return replace(block, kind="paragraph", text=text, header=None, rows=None)
-
-
-def _around(*blocks: LayoutBlock) -> AnnotationRect:
-    boxes = [block.bbox for block in blocks if block.bbox]
-    left, top = min(box.x for box in boxes), min(box.y for box in boxes)
-    right, bottom = (
-        max(box.x + box.width for box in boxes),
-        max(box.y + box.height for box in boxes),
-    )
-    return replace(boxes[0], x=left, y=top, width=right - left, height=bottom - top)
 
 
 def _prose(table: LayoutBlock) -> tuple[str, str]:
