@@ -39,13 +39,15 @@ _MOST_HEADERS = 10_000
 _PAGE_NUMBER = re.compile(r"\x13\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b[^\x15]*\x15")
 _INSTRUCTION = re.compile(r"\x13[^\x13\x14\x15]*[\x14\x15]")
 _CONTROL = re.compile(r"[\x00-\x1f]+")
+DAMAGES = (OSError, struct.error, IndexError, ValueError)
+"""What olefile, and the reading of its streams, raise for a damaged Office 97-2003 file."""
 
 
 def with_margins(path: Path, blocks: Iterator[Block]) -> Iterator[Block]:
     """The blocks between headers and footers, each once, and before comments and boxes."""
     headers: dict[str, bool] = {}
     others: list[str] = []
-    with suppress(OSError, struct.error, IndexError, ValueError):
+    with suppress(*DAMAGES):
         headers, others = _texts(path)
     yield from _paragraphs(text for text, is_footer in headers.items() if not is_footer)
     yield from blocks
@@ -90,10 +92,7 @@ def without_deleted(data: bytes) -> bytes:
     import olefile
 
     out = io.BytesIO(data)
-    with (
-        suppress(OSError, struct.error, IndexError, ValueError),
-        olefile.OleFileIO(out) as container,
-    ):
+    with suppress(*DAMAGES), olefile.OleFileIO(out) as container:
         document, table = _streams(container)
         letters = bytearray(document)
         for first, behind in _deleted(document, table):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ingestion.domain import Block, Completeness, Unit, Why, visible
 from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair
+from ingestion.parsing.formats.doc_margins import DAMAGES
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
 from ingestion.parsing.formats.ooxml import plain, read_member, relations
@@ -83,7 +84,7 @@ def _embedded_in(path: Path) -> int:
             storages = ["/".join(each) for each in file.listdir(streams=False, storages=True)]
             count = sum(map(bool, map(_OLD_EMBEDDED.fullmatch, storages)))
             deck = file.openstream(_DECK).read() if file.exists(_DECK) else b""
-    except OSError:
+    except DAMAGES:
         return 0
     return count + deck.count(_EMBEDDED_IN_DECK)
 

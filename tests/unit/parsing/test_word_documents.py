@@ -11,7 +11,11 @@ import pytest
 from olefile import OleFileIO
 
 from ingestion.domain import Why
+from ingestion.files import filetypes
+from ingestion.parsing.formats import office_counts
 from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
+from ingestion.parsing.limits import ParseLimits
+from ingestion.parsing.protocol import Source
 from tests.samples.word_documents import (
     make_doc,
     make_word,
@@ -389,6 +393,16 @@ def test_a_damaged_doc_keeps_its_body(tmp_path: Path) -> None:
     for content in (b"", endless):
         path.write_bytes(content)
         assert list(with_margins(path, iter([p("Body")]))) == [p("Body")]
+
+
+def test_a_damaged_doc_has_no_count_of_embedded_objects(tmp_path: Path) -> None:
+    content = bytearray(make_doc("Body\r"))
+    content[30] = 0  # the size of its sectors
+    path = tmp_path / "a.doc"
+    path.write_bytes(content)
+    source = Source(path, filetypes.DOC, ParseLimits(), tmp_path)
+    assert not office_counts.container(source).losses
+    assert without_deleted(bytes(content)) == content
 
 
 def test_rows_in_a_control_that_repeats_them(parse: Parse) -> None:
