@@ -17,7 +17,7 @@ from ingestion.models.collections import language_name
 from search.domain import QueryClass, TitleScorer
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled
-from search.query.language import is_name, leaning_on_keywords, other_languages, unfamiliar
+from search.query.language import is_unlisted, leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared
 from search.ranking.batch import SHORT, MeaningEvidence
@@ -78,8 +78,9 @@ def lean_on_keywords(weighing: Weighing) -> Weighing:
 def lean_on_meaning(weighing: Weighing) -> Weighing:
     """Move keyword weight to meaning as far as the cosines' evidence says (ADR 113)."""
     text, profile = weighing.settled.query.text, weighing.settled.profile
-    is_strange = is_name(text, weighing.prepared.candidates.readings)
-    if not weighing.by_meaning or not profile.short_lean or is_strange:
+    if not weighing.by_meaning or not profile.short_lean:
+        return weighing
+    if is_unlisted(text, weighing.prepared.candidates.readings):
         return weighing
     words = count_words(text)
     evidence = MeaningEvidence.of(weighing.prepared, words)

@@ -156,7 +156,7 @@ def other_language(
     return OtherLanguage(own, texts, not supported or own in supported)
 
 
-def is_name(text: str, readings: Sequence[Reading]) -> bool:
+def is_unlisted(text: str, readings: Sequence[Reading]) -> bool:
     """Whether the text has words, and no list of English or the texts' languages has one of them.
 
     A model can say little about the meaning of such names and terms.
