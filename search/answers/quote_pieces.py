@@ -33,7 +33,9 @@ _HANGS = re.compile(
 _PICTURE = re.compile(r"\[[^\[\]]+\]\Z")  # its alternative text, alone
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
-_NAME = re.compile(r"\S+(?:\(.*\))?\W*", re.DOTALL)  # get_object(klass, *args)
+# get_object(klass, *args), or get_object. Neither goes back over what it has read, which would take
+# minutes of a hostile text.
+_SIGNATURE = re.compile(r"\S++\W*+|\S[^\s(]*+\(.*\)[^\w)]*+", re.DOTALL)
 _COLONS = (":", "：")
 
 
@@ -138,11 +140,11 @@ def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[
     sentences around it within MOST characters.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
-    path = passage.named_at(parts[at].start).heading_path
+    above = passage.named_at(parts[at].start).heading_path
     is_item = all(parts[place].kind is Kind.ITEM for place in own)  # it defines a term
-    if is_item or all(is_name(passage.text[parts[p].start : parts[p].end]) for p in own):
-        # With its list; with the sections below a name.
-        above = path[:-1] if is_item else path
+    if is_item or all(is_signature(passage.text[parts[p].start : parts[p].end]) for p in own):
+        # With its list; a signature with the sections below it.
+        above = above[:-1] if is_item else above
         paths = [passage.named_at(part.start).heading_path for part in parts]
         own = [place for place, path in enumerate(paths) if path[: len(above)] == above]
     section = _Section(passage.text, parts, own[0], own[-1])
@@ -249,9 +251,9 @@ class _Section:
         return tuple(span)
 
 
-def is_name(text: str) -> bool:
+def is_signature(text: str) -> bool:
     """Whether a text is only a name, or the signature of a function."""
-    return _NAME.fullmatch(text) is not None
+    return _SIGNATURE.fullmatch(text) is not None
 
 
 def is_label(text: str) -> bool:

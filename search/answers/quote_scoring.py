@@ -19,7 +19,7 @@ from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
-from search.answers.quote_pieces import TextPart, is_label, is_name, parts_of, stands_alone
+from search.answers.quote_pieces import TextPart, is_label, is_signature, parts_of, stands_alone
 from search.domain import TermStatistic
 from search.presentation.records import NO_LOOKUP, RecordLookup
 
@@ -67,13 +67,13 @@ class Definition:
     heading: re.Pattern[str]
     sentence: re.Pattern[str] | None
 
-    def begins_at(self, passage: Passage, offset: int) -> bool:
-        """Whether the section at an offset begins with such a heading.
+    def begins_at(self, section: Passage, offset: int) -> bool:
+        """Whether the section, which holds the offset, begins with such a heading.
 
         What begins without its heading goes on from the passage before.
         """
-        name = "".join(passage.named_at(offset).heading_path[-1:])
-        begins = passage.text.startswith(name, passage.section_start(offset))
+        name = "".join(section.heading_path[-1:])
+        begins = section.text.startswith(name, section.section_start(offset))
         return begins and self.heading.fullmatch(name) is not None
 
     def is_in(self, text: str) -> bool:
@@ -187,12 +187,12 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
         if part.section != number:
             section, number, is_defined = passage.named_at(part.start), part.section, False
             around = question.lexemes_in(" ".join((section.title, *section.heading_path)))
-            is_named = form is not None and form.begins_at(passage, part.start)
+            is_named = form is not None and form.begins_at(section, part.start)
             before = frozenset()
         text = passage.text[part.start : part.end]
         own = question.lexemes_in(text)
         if any(map(str.isalnum, text)) and stands_alone(passage, part):
-            is_first = is_named and not is_label(text) and not is_name(text)
+            is_first = is_named and not is_label(text) and not is_signature(text)
             defines = not is_defined and (is_first or bool(form and form.is_in(text)))
             is_defined = is_defined or defines
             yield Offer(

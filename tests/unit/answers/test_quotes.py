@@ -18,7 +18,7 @@ from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import SURE, Answered, Context, Mode
 from search.answers.making.drafting import quoted as quoted_answer
-from search.answers.quote_pieces import TextPart, hangs, stands_alone
+from search.answers.quote_pieces import TextPart, hangs, is_signature, stands_alone
 from search.answers.quote_scoring import QuestionWords, question_weights
 from search.answers.quotes import extract, short_answer
 from search.domain import Query, TermStatistic
@@ -293,6 +293,22 @@ def test_what_goes_on_from_the_passage_before_defines_nothing() -> None:
 
 def test_a_signature_is_shown_with_what_is_said_below_it() -> None:
     assert "Raises Missing if there is none." in shown("What does get_one raise?", REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("get_one", True),
+        ("get_one(kind, *args)", True),
+        ("get_one(kind) ->", True),
+        ("get_one(kind) is here", False),
+        ("Get one.", False),
+        # Minutes, if each bracket is tried with each other.
+        pytest.param("()" * 5_000 + "a b", False, id="hostile"),
+    ],
+)
+def test_signature_is_a_name_alone_or_with_what_is_in_brackets(text: str, expected: bool) -> None:
+    assert is_signature(text) is expected
 
 
 def test_a_section_that_the_question_names_is_a_surer_answer() -> None:
