@@ -67,7 +67,7 @@ FEATURES = (
             "suggestion"),
     Feature("Pins, hides, synonyms, rules", "search/curation search/models/curated "
             "search/models/rules search/tuning/admin/curation search/tuning/api/curated "
-            "search/query/synonyms search/query/query_key search/retrieval/pins",
+            "search/query/synonyms search/query/query_key",
             "curated hides synonyms query_key", pages="admin/search/curated"),
     Feature(
         "Tuning: profiles, workbench, golden queries, gate",
@@ -134,10 +134,10 @@ FEATURES = (
             "ingestion/api/import ingestion/management/commands/import",
             "imports import_commands manifests", "IMPORT_"),
     Feature("Web pages", "ingestion/intake/import_web ingestion/intake/site "
-            "ingestion/intake/url ingestion/intake/private", "import_url fetch url guard site",
+            "ingestion/intake/url", "import_url fetch url guard site",
             "URL_IMPORT"),
     Feature("Watched folders", "ingestion/intake/watched ingestion/intake/folder "
-            "ingestion/intake/file_patterns ingestion/admin/watched", "watched", "WATCH_"),
+            "ingestion/admin/watched", "watched", "WATCH_"),
     Feature("Sync API", "ingestion/intake/mirroring ingestion/api/sync ingestion/models/mirrors",
             "sync_api"),
     Feature("Webhooks", "ingestion/webhooks/", "webhooks", "WEBHOOK", "admin/webhooks/"),

@@ -20,8 +20,7 @@ from search.engine.configuration import Configuration, current
 from search.engine.find import find
 from search.engine.rank import rank
 from search.engine.read import read
-from search.engine.respond import respond
-from search.engine.response import SearchResponse
+from search.engine.response import SearchResponse, respond
 from search.engine.spelling import suggested
 from search.retrieval import Filters
 

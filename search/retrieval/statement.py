@@ -7,7 +7,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import FloatField, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from psycopg.pq import Format
 
 from common.database import named
@@ -23,10 +24,10 @@ from search.retrieval.identifiers import (
     identifier_params,
 )
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
-from search.retrieval.pins import PLACE, pin_params, pinned_chunks
 from search.retrieval.prepared import Shapes, run, send, with_constants
 from search.retrieval.word_lookup import asked_words
 from search.signals import query_terms, registry
+from search.signals.query_terms import bm25
 from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL
 from search.signals.vector import index_settings, way_of
 
@@ -47,6 +48,13 @@ class RetrievalOptions:
     pins: tuple[Pinned, ...] = ()
     words: tuple[tuple[str, str], ...] = ()
     places: bool = False
+
+
+# The place of a candidate's document among the pins, from 0. If a document is pinned by one of
+# its passages, only that passage has a place, so that it is the one shown.
+_PIN = """CASE WHEN coalesce((%(pinned_edits)s::bigint[])[
+        array_position(%(pinned)s::bigint[], c.document_id)], 0) IN (0, c.edit_id)
+    THEN array_position(%(pinned)s::bigint[], c.document_id) - 1 END"""
 
 
 _CANDIDATES = """
@@ -117,7 +125,7 @@ def retrieve(
         **words.params(),
         "text": query.text,
         "budget": profile.keyword_budget,
-        **pin_params(options.pins),
+        **_pin_params(options.pins),
         **identifier_params(query),
         **boost_params,
         **phrase_params,
@@ -219,8 +227,29 @@ def _generators(
     if plan.inputs.query.identifiers:
         generators[IDENTIFIER] = identifier_matches(chunks, profile)
     if pins:
-        generators[PINNED] = pinned_chunks(chunks, pins)
+        generators[PINNED] = _pinned_chunks(chunks, pins)
     return generators
+
+
+def _pin_params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
+    """The parameters of _PIN. The id 0 means no edit."""
+    return {
+        "pinned": [pin.document_id for pin in pins],
+        "pinned_edits": [pin.edit_id or 0 for pin in pins],
+    }
+
+
+def _pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[Chunk, Any]:
+    """The pinned passages, and of each pinned document the chunk with the highest BM25.
+
+    If several chunks have the highest, the first one.
+    """
+    score = RawSQL(bm25("ingestion_chunk"), (), output_field=FloatField())
+    documents = [pin.document_id for pin in pins if pin.edit_id is None]
+    edits = [pin.edit_id for pin in pins if pin.edit_id is not None]
+    pinned = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
+    ordered = pinned.order_by("document_id", score.desc(nulls_last=True), "pk")
+    return ordered.distinct("document_id").values("pk")
 
 
 def _statement(
@@ -255,7 +284,7 @@ def _statement(
         tables="".join([*tables, IDENTIFIER_TABLES] if query.identifiers else tables),
         candidates=_placed(generators) if options.places else _union(generators),
         held="held.form, held.strength, held.place" if query.identifiers else _NO_MATCH,
-        pin=PLACE if options.pins else "NULL::int4",
+        pin=_PIN if options.pins else "NULL::int4",
         embedding=signals[Signal.VECTOR].embedding if with_embeddings else "NULL::bytea",
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
         matches="".join(joins),

@@ -242,7 +242,7 @@ class TestInterleaving:
     def test_each_result_keeps_its_arm_in_the_order_of_dates(
         self, other: SearchProfile, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("search.engine.respond.RELEVANT", -9.0)  # the dates of all count
+        monkeypatch.setattr("search.engine.response.RELEVANT", -9.0)  # the dates of all count
         started(other)
         ranked = searched(RISE)
         for days, public_id in enumerate(documents_of(ranked)):  # the last is the newest

@@ -32,9 +32,9 @@ from search.answers.generating.messages import (
 from search.answers.making.draft import AnswerDraft
 from search.answers.request import AnswerRequest
 from search.domain import Hit, QueryClass
-from search.engine.notes import hiding_notes
 from search.errors import SearchError
 from search.pipeline import SearchResponse
+from search.presentation.notices import hiding_notes
 from search.query.parse import clean_text
 
 MOST_LANGUAGES = 3  # of a library, that a question may be searched for in; a guess
