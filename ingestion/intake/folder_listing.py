@@ -1,4 +1,4 @@
-"""The files below a folder of the server, opened without following links out.
+"""The files below a folder of the server, opened without following links out, and their patterns.
 
 Hidden files are skipped.
 """
@@ -6,13 +6,16 @@ Hidden files are skipped.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from ingestion.intake.file_patterns import AS_FILE, AS_FOLDER
+_AS_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_AS_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,10 @@ def open_below(root: Path, path: str) -> IO[bytes]:
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for folder in folders:
-            below = os.open(folder, AS_FOLDER, dir_fd=at)
+            below = os.open(folder, _AS_FOLDER, dir_fd=at)
             os.close(at)
             at = below
-        file = os.open(name, AS_FILE, dir_fd=at)
+        file = os.open(name, _AS_FILE, dir_fd=at)
     finally:
         os.close(at)
     if not stat.S_ISREG(os.fstat(file).st_mode):
@@ -98,3 +101,34 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Ent
     except OSError as error:
         # Its files may still exist: their state is unknown.
         yield Unreadable(path, _unreadable(error))
+
+
+def is_included(path: str, include: str, exclude: str) -> bool:
+    """Whether a path is included (without patterns: all are) and not excluded."""
+    return (not include.strip() or _matches(path, include)) and not _matches(path, exclude)
+
+
+def _matches(path: str, patterns: str) -> bool:
+    """True if a line of `patterns` matches, ignoring case.
+
+    Without a "/" a pattern applies to the name, at any depth; with one, to the whole path. A "/" at
+    its end includes all below that folder. `*` and `?` do not match "/", `**` does.
+    """
+    return any(rule.fullmatch(path) for rule in _rules(patterns))
+
+
+@lru_cache(maxsize=256)
+def _rules(patterns: str) -> tuple[re.Pattern[str], ...]:
+    lines = (line.strip() for line in patterns.splitlines())
+    return tuple(_rule(line) for line in lines if line)
+
+
+def _rule(line: str) -> re.Pattern[str]:
+    anywhere = "/" not in line.rstrip("/")
+    below = line.endswith("/")
+    pieces = re.split(r"(\*\*/?|\*|\?)", line.strip("/"))
+    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    body = "".join(wild.get(piece, re.escape(piece)) for piece in pieces)
+    head = "(?:.*/)?" if anywhere else ""
+    tail = "/.*" if below else ""
+    return re.compile(head + body + tail, re.IGNORECASE | re.DOTALL)

@@ -1,6 +1,6 @@
 """Documents from web addresses, restricted to addresses that anyone on the internet could fetch.
 
-private_networks, url_guard -> which addresses may be connected to; read first
+url_guard -> which addresses may be connected to; read first
 url_transport   -> connections to checked addresses, a deadline, bounded decompression
 here            -> one address, its redirects followed, into a file, and the file's name
 site_crawling   -> a site's robots.txt and sitemaps, the links of its pages

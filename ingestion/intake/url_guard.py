@@ -8,20 +8,100 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from queue import Empty, SimpleQueue
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import idna
 
 from ingestion.errors import AddressRefused, FetchError, TooLong
-from ingestion.intake.private_networks import (
-    Address,
-    inner,
-    is_beyond_names,
-    read_address,
-    why_special,
+
+# Python's ipaddress.is_global is not enough: it changed between Python releases, and it ignores
+# IPv6 addresses that embed an IPv4 address.
+Address = IPv4Address | IPv6Address
+
+# IANA IPv4 and IPv6 Special-Purpose Address Registries, and two addresses of cloud providers.
+_SPECIAL_V4 = {
+    "0.0.0.0/8": "not a host address",
+    "10.0.0.0/8": "private",
+    "100.64.0.0/10": "shared by customers of a provider",
+    "127.0.0.0/8": "this machine",
+    "168.63.129.16/32": "internal to a cloud provider",
+    "169.254.0.0/16": "link-local, with cloud metadata",
+    "172.16.0.0/12": "private",
+    "192.0.0.0/24": "reserved",
+    "192.0.2.0/24": "reserved for documentation",
+    "192.88.99.0/24": "6to4 relay",
+    "192.168.0.0/16": "private",
+    "198.18.0.0/15": "reserved for benchmarks",
+    "198.51.100.0/24": "reserved for documentation",
+    "203.0.113.0/24": "reserved for documentation",
+    "224.0.0.0/4": "multicast",
+    "240.0.0.0/4": "reserved",
+}
+_SPECIAL_V6 = {
+    "::/128": "not a host address",
+    "::1/128": "this machine",
+    "64:ff9b:1::/48": "translated within one network",
+    "fc00::/7": "private",
+    "fe80::/10": "link-local",
+    "fec0::/10": "private",
+    "ff00::/8": "multicast",
+    "2001::/32": "Teredo tunnel",
+    "2001::/23": "reserved",
+    "2001:db8::/32": "reserved for documentation",
+    "2002::/16": "6to4 tunnel",
+    "3fff::/20": "reserved for documentation",
+}
+_V4 = tuple((IPv4Network(net), reason) for net, reason in _SPECIAL_V4.items())
+_V6 = tuple((IPv6Network(net), reason) for net, reason in _SPECIAL_V6.items())
+_UNICAST = IPv6Network("2000::/3")
+_TRANSLATED = IPv6Network("64:ff9b::/96")
+_COMPATIBLE = IPv6Network("::/96")
+_NEVER_BY_NAME = (
+    *(IPv4Network(net) for net in ("0.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16")),
+    *(IPv4Network(net) for net in ("192.0.0.192/32", "100.100.100.200/32")),
+    *(IPv4Network(net) for net in ("224.0.0.0/4", "240.0.0.0/4")),
 )
+_NEVER_BY_NAME_V6 = tuple(
+    IPv6Network(net) for net in ("::/128", "fd00:ec2::254/128", "fe80::/10", "ff00::/8")
+)
+
+
+def _inner(address: Address) -> Address:
+    """The IPv4 address embedded in an IPv6 one (mapped, compatible, NAT64), else itself."""
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _TRANSLATED or (address in _COMPATIBLE and int(address) > 0xFFFF):
+            return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def why_special(address: Address) -> str:
+    """The reason why an address is not public, in a few words; empty for a public one."""
+    address = _inner(address)
+    if isinstance(address, IPv4Address):
+        return next((reason for net, reason in _V4 if address in net), "")
+    reason = next((reason for net, reason in _V6 if address in net), "")
+    return reason or ("" if address in _UNICAST else "reserved")
+
+
+def _is_beyond_names(address: Address) -> bool:
+    """Whether no host name may resolve to it, even if allowed: metadata, multicast, unspecified."""
+    address = _inner(address)
+    if isinstance(address, IPv4Address):
+        return any(address in net for net in _NEVER_BY_NAME)
+    return any(address in net for net in _NEVER_BY_NAME_V6)
+
+
+def _read_address(text: str) -> Address | None:
+    """The address in `text`, without the zone of a link-local one; None if it is a name."""
+    try:
+        return ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +153,7 @@ class Rule:
             return False
         return any(
             one.version == self.network.version and one in self.network
-            for one in (address, inner(address))
+            for one in (address, _inner(address))
         )
 
 
@@ -118,7 +198,7 @@ class Guard:
         """Raise AddressRefused if the URL itself is not allowed, without resolving its host."""
         if any(rule.matches_host(target.host, target.port) for rule in self.deny):
             raise AddressRefused(f"The host {target.host} is on the deny list.")
-        literal = read_address(target.host)
+        literal = _read_address(target.host)
         if literal is not None:
             self.check_address(literal, target.host, target.port)
         elif not self._may_use_port(target.host, None, target.port):
@@ -134,7 +214,7 @@ class Guard:
             return
         reason = why_special(address)
         by_name = any(rule.matches_host(host, port) for rule in self.allow)
-        if reason and (is_beyond_names(address) or not by_name):
+        if reason and (_is_beyond_names(address) or not by_name):
             # The message omits the internal address, which the person may not be allowed to know.
             logger.warning("Refused to fetch from %s, which is at %s (%s)", host, address, reason)
             raise AddressRefused(
@@ -217,7 +297,7 @@ def _without_dots(path: str) -> str:
 
 def _ascii_host(host: str) -> str:
     """The host in lower-case ASCII, an IP address in canonical form. Raises AddressRefused."""
-    literal = read_address(host)
+    literal = _read_address(host)
     if literal is not None and "%" not in host:
         return str(literal)
     try:
@@ -225,7 +305,7 @@ def _ascii_host(host: str) -> str:
     except idna.IDNAError:
         # Names with underscores violate the standard but are in use.
         name = host.rstrip(".").lower()
-    literal = read_address(name)
+    literal = _read_address(name)
     if literal is not None and "%" not in name:
         return str(literal)
     if _NUMBER_FORM.fullmatch(name) or not re.fullmatch(r"[a-z0-9_.-]+", name) or ".." in name:
@@ -253,9 +333,9 @@ def checked_addresses(
     One refused address among them refuses them all, since it could be tried next. Raises
     AddressRefused, TooLong, FetchError.
     """
-    literal = read_address(host)
+    literal = _read_address(host)
     texts = [host] if literal is not None else _resolved(resolver, host, port, seconds)
-    addresses = [address for text in texts if (address := read_address(text)) is not None]
+    addresses = [address for text in texts if (address := _read_address(text)) is not None]
     if not addresses:
         raise FetchError(f"The host {host} has no address. Check its spelling.")
     for address in addresses:

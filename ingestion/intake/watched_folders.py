@@ -14,8 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion.errors import IngestionError
-from ingestion.intake.file_patterns import is_included
-from ingestion.intake.folder_listing import Entry, path_text, walk
+from ingestion.intake.folder_listing import Entry, is_included, path_text, walk
 from ingestion.intake.mirroring import confirm
 from ingestion.models import WatchedFolder
 

@@ -19,11 +19,11 @@ from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
 
 from ingestion.documents.currency import date_label, label
-from ingestion.documents.page_labels import page_label
 from search.answers.as_json import passage_url
 from search.answers.checking.conflicts import cited_conflicts
 from search.answers.domain import NOT_SUPPORTED, Answered, Citation, Passage, Sentence, Verdict
 from search.answers.question_forms import sides_of
+from search.presentation.labels import page_label
 
 # Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
 _OPEN, _CLOSE = "\u2e28", "\u2e29"

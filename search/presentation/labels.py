@@ -1,4 +1,4 @@
-"""Labels of classes, rules, tiers and measures."""
+"""Labels of classes, rules, tiers, measures and pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ingestion.parsing.page_pictures import is_deck
 from search.domain import Classification, Hit, Query, QueryClass
 from search.query.rule_classifier import FALLBACK_RULE
 
@@ -59,3 +60,12 @@ def by_measure(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return values
     return {measure_label(name): by_measure(inner) for name, inner in values.items()}
+
+
+def page_label(page: int | None, media_type: str) -> str:
+    """ "page 3", of a deck "slide 3"; empty for a document without pages."""
+    if not page:
+        return ""
+    if is_deck(media_type):
+        return gettext("slide %(page)d") % {"page": page}
+    return gettext("page %(page)d") % {"page": page}

@@ -16,8 +16,7 @@ from search.domain import (
     TitleScorer,
     Weights,
 )
-from search.presets.default import BASELINES, DEFAULT
-from search.presets.preset import Preset, always, scales
+from search.presets.default import BASELINES, DEFAULT, Preset, always, scales
 
 # IndexFoundry: a fixed mix, and the alternatives of its decision record.
 #

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import heartbeat
 from common.admin.menu import current, title_at
-from ingestion.documents import page_labels, progress
+from ingestion.documents import progress
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
@@ -25,7 +25,13 @@ from search.answers.old_sources import old_sources
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import why_here as drawing
-from search.presentation.labels import CLASS_LABELS, measure_label, rule_text, tier_reason
+from search.presentation.labels import (
+    CLASS_LABELS,
+    measure_label,
+    page_label,
+    rule_text,
+    tier_reason,
+)
 from search.presentation.results import Result
 from search.presentation.why_here import reason
 from search.readers import favourites, reviews
@@ -35,7 +41,7 @@ from search.tuning.judging import GRADES
 
 register = template.Library()
 register.simple_tag(drawing.score_bar)
-register.filter("page_label", page_labels.page_label)
+register.filter("page_label", page_label)
 register.filter("tags", tags_of)
 for label in (rule_text, tier_reason, reason):
     register.filter(label)

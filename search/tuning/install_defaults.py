@@ -19,8 +19,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
-from search.presets.default import DEFAULT
-from search.presets.preset import Preset
+from search.presets.default import DEFAULT, Preset
 from search.presets.seeds import PRESETS
 from search.query.shipped_classifier_rules import RULES
 from search.ranking.text_boosts import as_json

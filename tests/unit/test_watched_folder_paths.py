@@ -9,8 +9,7 @@ import pytest
 
 from ingestion.documents import progress
 from ingestion.documents.progress import progress_view
-from ingestion.intake.file_patterns import is_included
-from ingestion.intake.folder_listing import Entry
+from ingestion.intake.folder_listing import Entry, is_included
 from ingestion.intake.watched_folders import KnownFile, compare
 
 

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.errors import AddressRefused, FetchError, TooLong
-from ingestion.intake.private_networks import why_special
-from ingestion.intake.url_guard import Guard, Resolver, checked_addresses, read_rules, read_target
+from ingestion.intake.url_guard import (
+    Guard,
+    Resolver,
+    checked_addresses,
+    read_rules,
+    read_target,
+    why_special,
+)
 
 PUBLIC = "93.184.216.34"
 
