@@ -108,10 +108,10 @@ def _sample(
 ) -> Sample | None:
     """The sample of the ranking of a library's passages; None if it has no evidence."""
     from search.domain import QueryClass, Signal
+    from search.engine.adjust_weights import MeaningEvidence
     from search.presets import default as presets
     from search.query.parse import count_words
     from search.ranking import Batch, prepare, score_batch
-    from search.ranking.batch import MeaningEvidence
     from search.ranking.confidence import FIRST_PAGE, Evidence
 
     profile = presets.DEFAULT.profile

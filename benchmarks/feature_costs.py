@@ -109,7 +109,7 @@ FEATURES = (
             "archive_members upload page_document originals",
             "FILES_DIR ORIGINALS MAX_UPLOAD VERSIONS DELETION DEFAULT_LANGUAGE INGESTION",
             "admin/ingestion/"),
-    Feature("Parsing", "ingestion/parsing/ ingestion/files/filetypes ingestion/files/text_types",
+    Feature("Parsing", "ingestion/parsing/ ingestion/files/filetypes",
             "parsing formats pdf docx markdown mail tables completeness filetypes blocks images "
             "ocr notebooks slides sheets rst hostile limits encodings outlook parts pictures",
             "PARSE_ OCR TESSDATA"),

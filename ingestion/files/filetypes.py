@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
-from ingestion.files.text_types import HTML_START, LANGUAGES, looks_like_rst, looks_like_text
 
 HEAD_BYTES = 65_536
 """The number of leading bytes that `sniff` needs."""
@@ -22,6 +22,66 @@ class FileType:
     media_type: str
     extension: str
     label: str
+
+
+# Media type, label, syntax of the declarations at which files are split, extensions.
+_LANGUAGES = (
+    ("text/x-python", "Python source", "python", ".py .pyi"),
+    ("text/javascript", "JavaScript source", "script", ".js .jsx .mjs .cjs"),
+    ("text/x-typescript", "TypeScript source", "script", ".ts .tsx .mts .cts"),
+    ("text/x-java", "Java source", "java", ".java"),
+    ("text/x-c", "C source", "c", ".c .h"),
+    ("text/x-cpp", "C++ source", "c", ".cpp .cc .cxx .hpp .hh .hxx .ino"),
+    ("text/x-csharp", "C# source", "java", ".cs"),
+    ("text/x-go", "Go source", "go", ".go"),
+    ("text/x-rust", "Rust source", "rust", ".rs"),
+    ("text/x-ruby", "Ruby source", "ruby", ".rb"),
+    ("text/x-php", "PHP source", "php", ".php"),
+    ("text/x-shellscript", "Shell script", "shell", ".sh .bash"),
+    ("text/x-sql", "SQL script", "sql", ".sql"),
+    ("text/x-kotlin", "Kotlin source", "modern", ".kt .kts"),
+    ("text/x-swift", "Swift source", "modern", ".swift"),
+    ("text/x-scala", "Scala source", "modern", ".scala"),
+    ("text/x-lua", "Lua source", "lua", ".lua"),
+    ("text/x-perl", "Perl source", "perl", ".pl .pm"),
+    ("text/x-r", "R source", "r", ".r"),
+    ("text/x-haskell", "Haskell source", "haskell", ".hs .lhs .hsc"),
+    ("text/x-elm", "Elm source", "haskell", ".elm"),
+    ("text/x-purescript", "PureScript source", "haskell", ".purs"),
+    ("text/x-ocaml", "OCaml source", "ml", ".ml .mli"),
+    ("text/x-fsharp", "F# source", "ml", ".fs .fsi .fsx"),
+    ("text/x-erlang", "Erlang source", "erlang", ".erl .hrl"),
+    ("text/x-elixir", "Elixir source", "elixir", ".ex .exs"),
+    ("text/x-lisp", "Lisp source", "lisp", ".clj .cljs .cljc .edn .lisp .lsp .el .scm .rkt"),
+    ("text/x-dart", "Dart source", "java", ".dart"),
+    ("text/x-groovy", "Groovy source", "modern", ".groovy .gradle"),
+    ("text/x-julia", "Julia source", "julia", ".jl"),
+    ("text/x-nim", "Nim source", "nim", ".nim"),
+    ("text/x-zig", "Zig source", "modern", ".zig"),
+    ("text/x-objective-c", "Objective-C source", "c", ".m .mm"),
+    ("text/x-cuda", "CUDA source", "c", ".cu .cuh"),
+    ("text/x-fortran", "Fortran source", "fortran", ".f .f77 .f90 .f95"),
+    ("text/x-pascal", "Pascal source", "pascal", ".pas .pp .dpr"),
+    ("text/x-vb", "Visual Basic source", "basic", ".vb .vbs .bas"),
+    ("text/x-powershell", "PowerShell script", "shell", ".ps1 .psm1 .psd1"),
+    ("text/x-zsh", "Shell script", "shell", ".zsh .fish .ksh"),
+    ("text/x-bat", "Batch file", "none", ".bat .cmd"),
+    ("text/x-asm", "Assembly source", "none", ".asm .s"),
+    ("text/x-vue", "Vue component", "script", ".vue .svelte"),
+    ("text/css", "Style sheet", "none", ".css .scss .sass .less"),
+    ("text/x-protobuf", "Protocol Buffers file", "proto", ".proto"),
+    ("application/graphql", "GraphQL file", "proto", ".graphql .gql"),
+    ("text/x-terraform", "Terraform file", "terraform", ".tf .hcl"),
+    ("text/x-cmake", "CMake file", "none", ".cmake"),
+    ("text/x-makefile", "Makefile", "none", ".mk"),
+    ("text/x-tcl", "Tcl script", "shell", ".tcl"),
+    ("text/x-bibtex", "BibTeX file", "none", ".bib"),
+    ("text/x-diff", "Patch", "none", ".diff .patch"),
+    ("application/yaml", "YAML file", "yaml", ".yaml .yml"),
+    ("application/toml", "TOML file", "sections", ".toml"),
+    ("text/x-ini", "INI file", "sections", ".ini .cfg .conf .properties .editorconfig"),
+)
+FAMILIES = {media_type: family for media_type, _, family, _ in _LANGUAGES}
 
 
 PDF = FileType("application/pdf", ".pdf", "PDF")
@@ -69,9 +129,9 @@ TEXT = FileType("text/plain", ".txt", "plain text")
 CSV = FileType("text/csv", ".csv", "CSV table")
 TSV = FileType("text/tab-separated-values", ".tsv", "TSV table")
 _SOURCE_CODE = {
-    extension: FileType(language.media_type, language.extensions[0], language.label)
-    for language in LANGUAGES
-    for extension in language.extensions
+    extension: FileType(media_type, extensions.split()[0], label)
+    for media_type, label, _, extensions in _LANGUAGES
+    for extension in extensions.split()
 }
 SOURCE_TYPES = frozenset(_SOURCE_CODE.values())
 
@@ -140,6 +200,21 @@ _FOREIGN_SIGNATURES = (
 )
 
 
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_CONTROL_BYTES = bytes(set(range(0x20)) - set(b"\t\n\r\x0c\x1b")) + b"\x7f"
+
+# Fewer characters are no evidence: any few bytes are letters of some script. A guess.
+_FEWEST_LEGIBLE = 4
+_ASCII = re.compile(r"[\t\n\r -~]")
+
+_HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
+_RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
+_RST_MARKUP = re.compile(
+    r"^[ \t]*\.\. (?:[\w:-]+::|_[^\n]+:)|(?<![\w`]):[a-z][\w:-]*:`[^`\n]", re.MULTILINE
+)
+
+
 def sniff(head: bytes, file_name: str) -> FileType:
     """The file's type, from its first HEAD_BYTES bytes and its name.
 
@@ -165,7 +240,7 @@ def sniff(head: bytes, file_name: str) -> FileType:
         return _settle(file_name, by_name, PDF)
     if head.lstrip()[:5] == b"{\\rtf":
         return _settle(file_name, by_name, RTF)
-    if not looks_like_text(head):
+    if not _looks_like_text(head):
         raise _refusal(file_name, by_name, "binary data of an unknown type")
     return _text_type(head, file_name, by_name)
 
@@ -238,7 +313,7 @@ def _settle(file_name: str, by_name: FileType | None, content: FileType) -> File
 def _text_type(head: bytes, file_name: str, by_name: FileType | None) -> FileType:
     text = head.decode("utf-8", "replace")
     start = text.lstrip("\ufeff \t\r\n")
-    content = HTML if HTML_START.match(start) else XML if start.startswith("<?xml ") else TEXT
+    content = HTML if _HTML_START.match(start) else XML if start.startswith("<?xml ") else TEXT
     if by_name is IPYNB and start.startswith("{"):
         return IPYNB
     if by_name is None:
@@ -251,7 +326,85 @@ def _text_type(head: bytes, file_name: str, by_name: FileType | None) -> FileTyp
             f"Rename it to end in {content.extension}, or export it again as {by_name.label}."
         )
     # Some Sphinx projects, such as Django's documentation, keep reStructuredText in .txt files.
-    return RST if by_name is TEXT and looks_like_rst(text) else by_name
+    return RST if by_name is TEXT and _looks_like_rst(text) else by_name
+
+
+def _looks_like_rst(text: str) -> bool:
+    """True if the content of a plain text file is reStructuredText."""
+    text = text.replace("\r\n", "\n")
+    # Only reStructuredText has titles with a line above as well.
+    return bool(
+        _RST_TOP_TITLE.match(text) or (_RST_TITLE.search(text) and _RST_MARKUP.search(text))
+    )
+
+
+def _looks_like_text(head: bytes) -> bool:
+    """True if the bytes are text in some encoding, with or without a byte order mark."""
+    if head.startswith(_BOMS):
+        return True
+    controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
+    if controls == 0 or unmarked_codec(head):
+        return True
+    try:
+        # Up to three bytes of the last character may be cut off.
+        head[: max(len(head) - 3, 1)].decode("utf-8")
+    except UnicodeDecodeError:
+        # Random data has 11% control bytes, text in a legacy encoding none: 2% is a guess.
+        return controls < 0.02 * len(head)
+    return controls < 0.3 * len(head)
+
+
+def unmarked_codec(head: bytes) -> str:
+    """The codec of UTF-16 or UTF-32 without a byte order mark; empty for any other bytes."""
+    if b"\x00" not in head:
+        return ""
+    for codec in ("utf-32-le", "utf-32-be"):
+        if _legible(head, codec) is not None:
+            return codec
+    half = len(head) // 2
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if half >= 4 and even >= 0.6 * half and odd <= 0.05 * half:
+        return "utf-16-be"
+    if half >= 4 and odd >= 0.6 * half and even <= 0.05 * half:
+        return "utf-16-le"
+    return _unmarked_utf16(head)
+
+
+def _unmarked_utf16(head: bytes) -> str:
+    """The codec of UTF-16 in non-Latin scripts, where only spaces and line ends contain NULs.
+
+    The wrong byte order turns those into other characters, mostly unassigned.
+    """
+    if _is_text_with_nuls(head):
+        return ""
+    read = {
+        codec: text
+        for codec in ("utf-16-le", "utf-16-be")
+        if (text := _legible(head, codec)) is not None
+    }
+    return max(read, key=lambda codec: len(_ASCII.findall(read[codec])), default="")
+
+
+def _is_text_with_nuls(head: bytes) -> bool:
+    """True if the bytes are UTF-8 with no control characters except NULs."""
+    try:
+        head[: max(len(head) - 3, 1)].decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(head.translate(None, _CONTROL_BYTES)) == len(head) - head.count(0)
+
+
+def _legible(head: bytes, codec: str) -> str | None:
+    """The text decoded with this codec; None if it is too short or not plausible text."""
+    try:
+        # The last character may be cut off.
+        text = codecs.getincrementaldecoder(codec)().decode(head)
+    except UnicodeDecodeError:
+        return None
+    letters = "".join(text.split())
+    strange = sum(not char.isprintable() for char in letters)
+    is_text = len(letters) >= _FEWEST_LEGIBLE and "\x00" not in letters
+    return text if is_text and strange <= 0.02 * len(letters) else None
 
 
 def main_extensions() -> tuple[str, ...]:

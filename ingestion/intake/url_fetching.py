@@ -243,9 +243,7 @@ def _content(head: bytes, stem: str) -> FileType | None:
     """The type by content alone; None if it is unknown or unsupported."""
     try:
         return sniff(head, stem.replace(".", " "))
-    except RefusedUpload:
-        return None
-    except TypeMismatch:
+    except (RefusedUpload, TypeMismatch):
         return None
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, Self
 
+import numpy as np
 from django.utils.translation import gettext
 
 from ingestion.models.collections import language_name
@@ -20,11 +21,18 @@ from search.engine.settle import Settled
 from search.query.language import is_unlisted, leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared
-from search.ranking.batch import SHORT, MeaningEvidence
+from search.ranking.fusion import VECTOR
 
 # The number of a file, an order, a port; in words with hyphens are diseases and products. Guesses.
 _FEWEST_DIGITS = 4  # 9/11, 1/2
 _MOST_LETTERS = 3  # of an abbreviation: CHF 25, KW 23
+# The words of a short question, and of one that no longer is.
+SHORT, LONG = 5, 10
+# The lead of the nearest passage, in cosines on the common scale, up to which they do not tell
+# passages apart, and from which they decide (ADR 113).
+CLOSE, DECISIVE = 0.075, 0.125
+# The lead is over the passage at this rank, the last of a first page.
+LAST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,38 @@ def lean_on_meaning(weighing: Weighing) -> Weighing:
     words = count_words(text)
     evidence = MeaningEvidence.of(weighing.prepared, words)
     return replace(weighing, settled=leaning_on_meaning(weighing.settled, evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningEvidence:
+    """The number of a question's words, and how far its nearest passage is ahead.
+
+    The lead is the first less the tenth cosine, on the common scale; 0 if fewer than ten passages
+    have a vector.
+    """
+
+    words: int
+    lead: float
+
+    @classmethod
+    def of(cls, prepared: Prepared, words: int) -> Self:
+        cosines = prepared.raw[:, VECTOR]
+        cosines = cosines[~np.isnan(cosines)]
+        if len(cosines) < LAST:
+            return cls(words, 0.0)
+        lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST])
+        return cls(words, lead * prepared.cosine_scale.slope)
+
+    @property
+    def for_meaning(self) -> float:
+        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide lead."""
+        short = _rising(self.words, LONG, SHORT)
+        return short * _rising(self.lead, CLOSE, DECISIVE)
+
+
+def _rising(value: float, start: float, end: float) -> float:
+    """0 at `start`, 1 at `end`, which may be below it; linear between them."""
+    return min(max((value - start) / (end - start), 0.0), 1.0)
 
 
 def leaning_on_meaning(settled: Settled, evidence: MeaningEvidence) -> Settled:

@@ -1,8 +1,7 @@
-"""From a request to a question: the form, permissions, rate limits, thread; automatic answers."""
+"""From a request to a question: the form, permissions, rate limits, thread."""
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from functools import cache
 from typing import Any, cast
@@ -26,34 +25,13 @@ from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
 from search.answers.models import Answer, AnswerProfile, Thread
-from search.answers.question_forms import Form, form_of
 from search.answers.request import AnswerRequest
-from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
-from search.pages.library import FlagField
-from search.pages.search_form import QueryField, SearchForm
+from search.pages.search_form import FlagField, QueryField, SearchForm
 
 # The same question of an asker within this time gets the answer that a model has written: reloads
 # and returns from a document cost nothing. A guess.
 SAME_ANSWER = timedelta(minutes=10)
-
-# The first words of questions in common languages. A word that is missing costs a press of a
-# button, no more.
-_ENGLISH = """how what when where which who whom whose why can could do does did is are was were
-    should will would may must has have"""
-_GERMAN = """wie was wann wo woher wohin warum wieso weshalb wer wen wem wessen welche welcher
-    welches wieviel wieviele kann darf muss ist sind gibt"""
-_FRENCH = "comment quand quel quelle quels quelles qui que quoi où pourquoi combien est-ce"
-_SPANISH = "cómo como cuándo cuando cuál cual cuáles quién quien qué dónde donde cuánto cuántos"
-_ITALIAN = "come quando quale quali chi cosa dove perché quanto"
-_DUTCH = "hoe wat wanneer waar welk welke wie waarom"
-QUESTION_WORDS = frozenset(
-    " ".join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH)).split()
-)
-FEWEST_WORDS = 3
-LONG_WORDS = 7  # without a question word or mark. A guess.
-SHORTEST_QUESTION = 8  # characters, with a question mark: not every language separates words
-_WORD = re.compile(r"\w[\w'’-]*")
 
 
 class AskForm(SearchForm):
@@ -223,23 +201,3 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
     if any(each.version_id != each.document.current_id for each in row.sources.all()):
         return None  # a document has changed
     return recording.answered(row)
-
-
-def deserves_answer(query: Query) -> bool:
-    """Whether a query is a question in natural language rather than a lookup.
-
-    Lookups of an identifier or of a word or two, courtesies, and queries with operators, only get a
-    button.
-    """
-    has_operators = query.phrases or query.excluded or query.strict is not None
-    has_filters = query.filters != QueryFilters() or query.unwanted != QueryFilters()
-    if query.is_empty or query.is_identifier or has_operators or has_filters:
-        return False
-    if form_of(query.original) is Form.COURTESY:
-        return False
-    words = _WORD.findall(query.text.casefold())
-    if query.original.rstrip().endswith(("?", "\uff1f")):
-        return len(words) >= FEWEST_WORDS or len(query.original) >= SHORTEST_QUESTION
-    if len(words) < FEWEST_WORDS:
-        return False
-    return words[0] in QUESTION_WORDS or len(words) >= LONG_WORDS

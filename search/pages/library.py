@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.core.paginator import Page, Paginator
 from django.db.models import F, QuerySet
 from django.db.models.functions import Lower
@@ -30,33 +29,6 @@ NEWEST = "-added"
 _LARGEST_FIRST = ("added", "size")
 SORTS = tuple(sign + name for name in _COLUMNS for sign in ("", "-"))
 BY_DATE = "date"  # the order of results by their documents' dates
-
-
-class PageField(forms.Field):
-    """A page number; 1 for invalid input."""
-
-    def to_python(self, value: Any) -> int:
-        text = str(value or "")
-        # No page has a longer number, and Python refuses to parse very long ones.
-        return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
-
-
-class FlagField(forms.Field):
-    """`value` if the input is one of the `words`, in any case; else empty."""
-
-    def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
-        super().__init__(required=False)
-        self._value, self._words = value, words.split()
-
-    def to_python(self, value: Any) -> str:
-        return self._value if str(value or "").lower() in self._words else ""
-
-
-class SortField(forms.Field):
-    """An order: `date` of results, one of SORTS of the library; empty for the usual one."""
-
-    def to_python(self, value: Any) -> str:
-        return value if value in (BY_DATE, *SORTS) and value != NEWEST else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,15 +19,35 @@ from common.api.access import seconds_to_wait
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, recording
 from search.answers.domain import Answered, Mode, State
+from search.answers.question_forms import Form, form_of
 from search.answers.rendering import has_two_sides
 from search.answers.request import AnswerRequest
-from search.pages.answer_asking import deserves_answer, may_start
+from search.domain import Query, QueryFilters
+from search.pages.answer_asking import may_start
 from search.pages.answer_cards import AnswerCard, answer_card
 from search.pages.search_form import SearchForm
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 
 logger = logging.getLogger(__name__)
+
+# The first words of questions in common languages. A word that is missing costs a press of a
+# button, no more.
+_ENGLISH = """how what when where which who whom whose why can could do does did is are was were
+    should will would may must has have"""
+_GERMAN = """wie was wann wo woher wohin warum wieso weshalb wer wen wem wessen welche welcher
+    welches wieviel wieviele kann darf muss ist sind gibt"""
+_FRENCH = "comment quand quel quelle quels quelles qui que quoi où pourquoi combien est-ce"
+_SPANISH = "cómo como cuándo cuando cuál cual cuáles quién quien qué dónde donde cuánto cuántos"
+_ITALIAN = "come quando quale quali chi cosa dove perché quanto"
+_DUTCH = "hoe wat wanneer waar welk welke wie waarom"
+QUESTION_WORDS = frozenset(
+    " ".join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH)).split()
+)
+FEWEST_WORDS = 3
+LONG_WORDS = 7  # without a question word or mark. A guess.
+SHORTEST_QUESTION = 8  # characters, with a question mark: not every language separates words
+_WORD = re.compile(r"\w[\w'’-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +145,23 @@ def _is_of(result: Result, answered: Answered) -> bool:
     passage = answered.cited_passages[0]
     path = result.section.path if result.section else result.heading_path
     return passage.document_id == result.document_id and passage.heading_path == tuple(path)
+
+
+def deserves_answer(query: Query) -> bool:
+    """Whether a query is a question in natural language rather than a lookup.
+
+    Lookups of an identifier or of a word or two, courtesies, and queries with operators, only get a
+    button.
+    """
+    has_operators = query.phrases or query.excluded or query.strict is not None
+    has_filters = query.filters != QueryFilters() or query.unwanted != QueryFilters()
+    if query.is_empty or query.is_identifier or has_operators or has_filters:
+        return False
+    if form_of(query.original) is Form.COURTESY:
+        return False
+    words = _WORD.findall(query.text.casefold())
+    if query.original.rstrip().endswith(("?", "\uff1f")):
+        return len(words) >= FEWEST_WORDS or len(query.original) >= SHORTEST_QUESTION
+    if len(words) < FEWEST_WORDS:
+        return False
+    return words[0] in QUESTION_WORDS or len(words) >= LONG_WORDS

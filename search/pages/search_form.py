@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option, type_label
-from search.pages.library import BY_DATE, NEWEST, SORTS, FlagField, PageField, SortField
+from search.pages.library import BY_DATE, NEWEST, SORTS
 from search.pipeline import Choices
 from search.query.field_operators import metadata_filter
 from search.query.parse import clean_text, without_filters
@@ -92,6 +92,33 @@ class TextsField(forms.MultipleChoiceField):
                 self._check(each)
         except InvalidFilter as error:
             raise forms.ValidationError(str(error)) from error
+
+
+class PageField(forms.Field):
+    """A page number; 1 for invalid input."""
+
+    def to_python(self, value: Any) -> int:
+        text = str(value or "")
+        # No page has a longer number, and Python refuses to parse very long ones.
+        return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+
+
+class FlagField(forms.Field):
+    """`value` if the input is one of the `words`, in any case; else empty."""
+
+    def __init__(self, value: str = "1", words: str = "true 1 yes on") -> None:
+        super().__init__(required=False)
+        self._value, self._words = value, words.split()
+
+    def to_python(self, value: Any) -> str:
+        return self._value if str(value or "").lower() in self._words else ""
+
+
+class SortField(forms.Field):
+    """An order: `date` of results, one of SORTS of the library; empty for the usual one."""
+
+    def to_python(self, value: Any) -> str:
+        return value if value in (BY_DATE, *SORTS) and value != NEWEST else ""
 
 
 class SearchForm(forms.Form):

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -253,44 +252,3 @@ class Batch:
         self.documents[place, :count] = each.documents
         for i, name in enumerate(each.candidates.boosts):
             self.counts[name][place, :count] = rows["counts"][each.rows, i]
-
-
-# The words of a short question, and of one that no longer is.
-SHORT, LONG = 5, 10
-# The lead of the nearest passage, in cosines on the common scale, up to which they do not tell
-# passages apart, and from which they decide (ADR 113).
-CLOSE, DECISIVE = 0.075, 0.125
-# The lead is over the passage at this rank, the last of a first page.
-LAST = 10
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningEvidence:
-    """The number of a question's words, and how far its nearest passage is ahead.
-
-    The lead is the first less the tenth cosine, on the common scale; 0 if fewer than ten passages
-    have a vector.
-    """
-
-    words: int
-    lead: float
-
-    @classmethod
-    def of(cls, prepared: Prepared, words: int) -> Self:
-        cosines = prepared.raw[:, VECTOR]
-        cosines = cosines[~np.isnan(cosines)]
-        if len(cosines) < LAST:
-            return cls(words, 0.0)
-        lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST])
-        return cls(words, lead * prepared.cosine_scale.slope)
-
-    @property
-    def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide lead."""
-        short = _rising(self.words, LONG, SHORT)
-        return short * _rising(self.lead, CLOSE, DECISIVE)
-
-
-def _rising(value: float, start: float, end: float) -> float:
-    """0 at `start`, 1 at `end`, which may be below it; linear between them."""
-    return min(max((value - start) / (end - start), 0.0), 1.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 
-from search.domain import COLUMNS, QueryClass, Signal, Weights
+from search.domain import COLUMNS, Signal
 from search.models import SearchProfile
 from search.signals import registry
 
@@ -49,16 +48,3 @@ def _display(profile: SearchProfile, name: str) -> object:
 
 def _percent(share: Decimal) -> str:
     return f"{(share * 100).normalize():f}%"
-
-
-def figure(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"
-
-
-def differs(
-    profile: SearchProfile, fields: Mapping[str, object], weights: Mapping[QueryClass, Weights]
-) -> bool:
-    before = {QueryClass(row.query_class): row.as_weights() for row in profile.class_weights.all()}
-    return any(getattr(profile, name) != value for name, value in fields.items()) or any(
-        before.get(query_class) != shares for query_class, shares in weights.items()
-    )

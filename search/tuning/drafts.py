@@ -17,7 +17,7 @@ from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.models.versions import ProfileEdit, check_settings
-from search.tuning.diff import FIELDS, SIGNALS, differences, differs, figure
+from search.tuning.diff import FIELDS, SIGNALS, differences
 from search.tuning.evaluation import targets
 from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets
 
@@ -75,17 +75,16 @@ def edit(
     check_settings(fields, FIELDS)
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
-    if not differs(before, fields, weights):
+    if not _differs(before, fields, weights):
         if not (before.is_draft and reason):
             return ProfileEdit(before)
         note = (gettext("A note, without a change"),)
         audit(before, Action.EDITED, acting_user, reason, list(note))
         return ProfileEdit(before, note)
-    draft = before
-    if not before.is_draft:
-        draft = draft_from(before, acting_user=acting_user, reason=reason)
-    else:
+    if before.is_draft:
         draft = SearchProfile.objects.get(pk=before.pk)
+    else:
+        draft = draft_from(before, acting_user=acting_user, reason=reason)
     for name, value in fields.items():
         setattr(draft, name, value)
     draft.save(update_fields=list(fields) or None)
@@ -94,6 +93,16 @@ def edit(
     changes = differences(before, after)
     audit(after, Action.EDITED, acting_user, reason, changes)
     return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
+
+
+def _differs(
+    profile: SearchProfile, fields: Mapping[str, object], weights: Mapping[QueryClass, Weights]
+) -> bool:
+    """Whether the profile has other values than these."""
+    before = {QueryClass(row.query_class): row.as_weights() for row in profile.class_weights.all()}
+    return any(getattr(profile, name) != value for name, value in fields.items()) or any(
+        before.get(query_class) != shares for query_class, shares in weights.items()
+    )
 
 
 @transaction.atomic
@@ -185,7 +194,7 @@ def set_targets(
     except ValidationError as error:
         raise ProfileError(" ".join(error.messages)) from error
     changes = [
-        f"{ProfileTargets._meta.get_field(name).verbose_name}: {figure(was)} → {figure(now)}"  # type: ignore[union-attr]
+        f"{ProfileTargets._meta.get_field(name).verbose_name}: {_figure(was)} → {_figure(now)}"  # type: ignore[union-attr]
         for name, was in before.items()
         if was != (now := getattr(row, name))
     ]
@@ -193,3 +202,7 @@ def set_targets(
         row.save()
         audit(profile, Action.TARGETS, acting_user, reason, changes)
     return row
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"

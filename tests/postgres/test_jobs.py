@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from celery import current_app
+from common.jobs.__init__ import PAUSE_AFTER_ERROR
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
@@ -16,7 +17,6 @@ from django.utils import timezone
 
 from common import jobs
 from common.jobs import BULK, INTERACTIVE, RELEASED, Job, Lease, LeaseLost, claim, revoke, sweep
-from common.jobs.leases import PAUSE_AFTER_ERROR
 from ingestion.models import DocumentVersion, Import, Lane, WatchedFolder
 from tests.support.factories import make_collection, upload
 

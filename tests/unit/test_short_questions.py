@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Classification, Query, QueryClass, Signal, Weights
-from search.engine.adjust_weights import Weighing, lean_on_meaning, leaning_on_meaning
+from search.engine.adjust_weights import (
+    CLOSE,
+    DECISIVE,
+    LONG,
+    SHORT,
+    MeaningEvidence,
+    Weighing,
+    lean_on_meaning,
+    leaning_on_meaning,
+)
 from search.engine.settle import Settled
 from search.presets.default import DEFAULT
-from search.ranking.batch import CLOSE, DECISIVE, LONG, SHORT, MeaningEvidence
 from search.ranking.confidence import Background
 from search.ranking.cosine_scale import MINILM, CosineScale
 from tests.support.random_pools import configuration

@@ -10,7 +10,7 @@ import pytest
 from ingestion.documents import progress
 from ingestion.documents.progress import progress_view
 from ingestion.intake.folder_listing import Entry, is_included
-from ingestion.intake.watched_folders import KnownFile, compare
+from ingestion.intake.watched_folder_scan import KnownFile, compare
 
 
 @pytest.mark.parametrize(

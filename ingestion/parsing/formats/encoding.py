@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from ingestion.files.text_types import unmarked_codec
+from ingestion.files.filetypes import unmarked_codec
 
 # UTF-32's little-endian mark begins with UTF-16's, so it is tried first.
 _MARKS = (

@@ -16,8 +16,7 @@ from email.utils import parsedate_to_datetime
 
 from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import ParseFailed, ParseLimitExceeded
-from ingestion.files.filetypes import HEAD_BYTES
-from ingestion.files.text_types import unmarked_codec
+from ingestion.files.filetypes import HEAD_BYTES, unmarked_codec
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.markup import HtmlParser, decode_html

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.domain import Block, BlockKind
-from ingestion.files.text_types import FAMILIES
+from ingestion.files.filetypes import FAMILIES
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.protocol import Extraction, Source
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import redis
 from celery import current_app
+from common.jobs.__init__ import due, free
 from django.apps import apps
 from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Value
@@ -21,7 +22,6 @@ from prometheus_client import Metric
 from common import heartbeat
 from common import metrics_files as processes
 from common.jobs import INTERACTIVE, Job, waiting_in
-from common.jobs.leases import due, free
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError

@@ -9,7 +9,7 @@ from search.answers.domain import AnswerParameters
 from search.answers.earlier_questions import content_words, follows_up, joined, rarest
 from search.answers.making.searching import distinct, limited
 from search.domain import QueryClass
-from search.pages.answer_asking import deserves_answer
+from search.pages.page_answer import deserves_answer
 from search.query import parse
 
 
