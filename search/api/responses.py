@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ingestion.documents.currency import as_data
-from search.api.results import (
-    CREATED,
-    EVIDENCE,
-    LEGACY_SCORES,
-    METADATA,
-    AdjustmentSerializer,
-    CollectionReferenceSerializer,
-    DocumentReferenceSerializer,
-    ExplanationSerializer,
-    FoldedSerializer,
-    PassageSerializer,
-    TermSerializer,
-    TrialSerializer,
-    legacy_fields,
-    passage_data,
-    rectangles_field,
-)
-from search.domain import Signal, Stage
+from search.api.results import EVIDENCE, ResultSerializer
+from search.domain import Stage, Trial
 from search.pipeline import SearchResponse
-from search.presentation.results import Result
 from search.tuning.api.profile_serializers import (
     CLASSES,
     SIGNALS,
@@ -38,125 +19,20 @@ from search.tuning.api.profile_serializers import (
 )
 
 
-class ResultSerializer(PassageSerializer):
-    """A passage. `snippet` is escaped HTML with <mark>. `contributions` make the score by the
-    profile's fusion (a sum, mostly), then `adjustments` in their order.
+class TrialSerializer(serializers.Serializer[Trial]):
+    """A search's part in an experiment: both rankings, interleaved."""
 
-    `rank` is the passage's among all passages; those folded under a better one have ranks too.
+    id = serializers.IntegerField(source="experiment")
+    profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
-    `tier` says why it comes before every score; it is empty for a result that does not.
-    """
 
-    score = serializers.FloatField(source="hit.score")
-    document = DocumentReferenceSerializer(source="*")
-    collection = CollectionReferenceSerializer(source="*")
-    text = serializers.CharField()
-    edited = serializers.BooleanField(
-        source="is_edited", help_text="An administrator changed this text by hand."
-    )
-    note = serializers.CharField(help_text="The administrator's note; empty unless you are staff.")
-    contributions = serializers.SerializerMethodField()
-    adjustments = serializers.SerializerMethodField()
-    tier = serializers.CharField(source="hit.explanation.tier.reason")
-    folded = serializers.SerializerMethodField(
-        help_text="The best of what is folded under this passage: others of its document, and "
-        "nearly the same text in other documents, one passage each."
-    )
-    folded_count = serializers.IntegerField(
-        help_text="All passages folded under this one. Search with this document's id and "
-        "`group=false` for all of its passages."
-    )
-    explanation = ExplanationSerializer(
-        source="hit.explanation", required=False, help_text="With explain=1."
-    )
-    rectangles = rectangles_field("all of the passage")
-    team = serializers.SerializerMethodField(
-        help_text="In an experiment: `a` or `b`, the ranking that contributed the "
-        "result and explains its score; empty if both did. Otherwise empty."
-    )
+class TermSerializer(serializers.Serializer[Any]):
+    """A word of the query, the number of readable chunks that contain it, and its idf."""
 
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        if not self.context.get("explain", True):
-            del fields["explanation"]
-        if not self.context.get("rectangles", True):
-            del fields["rectangles"]
-        if self.context.get("legacy", True):
-            fields |= legacy_fields()
-        return fields
-
-    def to_representation(self, instance: Result) -> dict[str, Any]:
-        """The fields above, without a call of each: they took two thirds of a cached search."""
-        hit = instance.hit
-        data = {
-            **passage_data(instance),
-            "score": hit.score,
-            "document": self._document(instance),
-            "collection": {"slug": instance.collection_slug, "name": instance.collection},
-            "text": instance.text,
-            "edited": instance.is_edited,
-            "note": instance.note,
-            "contributions": self.get_contributions(instance),
-            "adjustments": self.get_adjustments(instance),
-            "tier": hit.explanation.tier.reason,
-            "folded": self.get_folded(instance),
-            "folded_count": instance.folded_count,
-        }
-        if self.context.get("explain", True):
-            data["explanation"] = self._explanation.to_representation(hit.explanation)
-        if places := self.context.get("rectangles"):
-            data["rectangles"] = places[hit.chunk_id]
-        data["team"] = self.get_team(instance)
-        if self.context.get("legacy", True):
-            data |= {name: score(hit.explanation) for name, (score, _) in LEGACY_SCORES.items()}
-        return data
-
-    def _document(self, result: Result) -> dict[str, Any]:
-        return {
-            "id": result.document_id,
-            "title": result.title,
-            "url": self._folded.link.get_url(result),
-            "file_name": result.file_name,
-            "media_type": result.media_type,
-            "language": result.language,
-            "created": CREATED.to_representation(result.created),
-            "metadata": METADATA.to_representation(dict(result.metadata)),
-            "date": result.date and result.date.as_data(),
-            "gap": result.gap,
-            "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
-        }
-
-    @cached_property
-    def _explanation(self) -> ExplanationSerializer:
-        return ExplanationSerializer()
-
-    @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
-    def get_team(self, result: Result) -> str:
-        return result.group.team or ""
-
-    @extend_schema_field(FoldedSerializer(many=True))
-    def get_folded(self, result: Result) -> Any:
-        passages = sorted((*result.folded, *result.copies), key=lambda passage: passage.hit.rank)
-        return [self._folded.to_representation(passage) for passage in passages]
-
-    @cached_property
-    def _folded(self) -> FoldedSerializer:
-        """One serializer for the folded passages of all results: its fields are costly to make."""
-        return FoldedSerializer(context=self.context)
-
-    @extend_schema_field(AdjustmentSerializer(many=True))
-    def get_adjustments(self, result: Result) -> list[dict[str, object]]:
-        return [
-            {"operation": operation, "label": part.label, "value": part.value}
-            for operation, part in result.hit.explanation.adjustments
-        ]
-
-    @extend_schema_field(SignalValuesSerializer)
-    def get_contributions(self, result: Result) -> dict[str, float]:
-        shares = {signal.value: 0.0 for signal in Signal}
-        for part in result.hit.explanation.contributions:
-            shares[part.signal.value] += part.value
-        return shares
+    lexeme = serializers.CharField()
+    chunks = serializers.IntegerField()
+    idf = serializers.FloatField()
+    times = serializers.IntegerField(help_text="How often the query contains it.")
 
 
 class SearchResponseSerializer(serializers.Serializer[SearchResponse]):

@@ -1,4 +1,4 @@
-"""The parts of a result in the API: document, explanation, folded passages; and the section."""
+"""Results in the API: passage, document, explanation, what is folded below; and sections."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ from search.domain import (
     Node,
     Operation,
     Signal,
-    Trial,
 )
 from search.presentation.passage_blocks import NamedSection
 from search.presentation.results import Result
-from search.tuning.api.profile_serializers import SIGNALS, ProfileNameSerializer
+from search.tuning.api.profile_serializers import SIGNALS, SignalValuesSerializer
 
 CONCEPT_RAG = "concept-rag"
 EVIDENCE = [each.value for each in EvidenceLevel]
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 
-def raw_score(explanation: Explanation, signal: Signal) -> float:
+def _raw_score(explanation: Explanation, signal: Signal) -> float:
     """A signal's raw score; 0 if it did not run or cannot score the passage."""
     scores = (part.raw for part in explanation.contributions if part.signal is signal)
     return next((raw for raw in scores if raw is not None), 0.0)
 
 
-LEGACY_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
+_LEGACY_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
     {
-        "_vector_score": (lambda e: raw_score(e, Signal.VECTOR), "The cosine, unscaled."),
-        "_bm25_score": (lambda e: raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
-        "_title_score": (lambda e: raw_score(e, Signal.TITLE), "The title score, unscaled."),
+        "_vector_score": (lambda e: _raw_score(e, Signal.VECTOR), "The cosine, unscaled."),
+        "_bm25_score": (lambda e: _raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
+        "_title_score": (lambda e: _raw_score(e, Signal.TITLE), "The title score, unscaled."),
         "_hybrid_score": (lambda e: e.score, "The score."),
         "_distance": (lambda e: 1 - e.score, "1 - score: below 0 for a score above 1."),
     }
@@ -55,17 +54,12 @@ class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
     """One of concept-rag's fields, from a result's explanation."""
 
     def __init__(self, name: str) -> None:
-        self._score, about = LEGACY_SCORES[name]
+        self._score, about = _LEGACY_SCORES[name]
         about = f"With legacy={CONCEPT_RAG}. {about}"
         super().__init__(source="hit.explanation", required=False, help_text=about)
 
     def to_representation(self, value: Explanation) -> float:
         return self._score(value)
-
-
-def legacy_fields() -> dict[str, LegacyScoreField]:
-    """concept-rag's fields by name, for the serializer of a result."""
-    return {name: LegacyScoreField(name) for name in LEGACY_SCORES}
 
 
 def wants_legacy(form: str, profile: str) -> bool:
@@ -81,13 +75,6 @@ class ContributionSerializer(serializers.Serializer[Contribution]):
     strength = serializers.FloatField(source="normalised")
     weight = serializers.FloatField()
     value = serializers.FloatField()
-
-
-class TrialSerializer(serializers.Serializer[Trial]):
-    """A search's part in an experiment: both rankings, interleaved."""
-
-    id = serializers.IntegerField(source="experiment")
-    profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
 
 class TierSerializer(serializers.Serializer[Any]):
@@ -143,15 +130,6 @@ class AdjustmentSerializer(serializers.Serializer[Any]):
     operation = serializers.ChoiceField(choices=[Operation.SUM.value, Operation.PRODUCT.value])
     label = serializers.CharField()  # type: ignore[assignment]  # a field's own attribute
     value = serializers.FloatField()
-
-
-class TermSerializer(serializers.Serializer[Any]):
-    """A word of the query, the number of readable chunks that contain it, and its idf."""
-
-    lexeme = serializers.CharField()
-    chunks = serializers.IntegerField()
-    idf = serializers.FloatField()
-    times = serializers.IntegerField(help_text="How often the query contains it.")
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):
@@ -293,7 +271,128 @@ class FoldedSerializer(PassageSerializer):
         return DocumentLinkSerializer(context=self.context)
 
 
-CREATED, METADATA = serializers.DateTimeField(), MetadataField()
+_CREATED, _METADATA = serializers.DateTimeField(), MetadataField()
+
+
+class ResultSerializer(PassageSerializer):
+    """A passage. `snippet` is escaped HTML with <mark>. `contributions` make the score by the
+    profile's fusion (a sum, mostly), then `adjustments` in their order.
+
+    `rank` is the passage's among all passages; those folded under a better one have ranks too.
+
+    `tier` says why it comes before every score; it is empty for a result that does not.
+    """
+
+    score = serializers.FloatField(source="hit.score")
+    document = DocumentReferenceSerializer(source="*")
+    collection = CollectionReferenceSerializer(source="*")
+    text = serializers.CharField()
+    edited = serializers.BooleanField(
+        source="is_edited", help_text="An administrator changed this text by hand."
+    )
+    note = serializers.CharField(help_text="The administrator's note; empty unless you are staff.")
+    contributions = serializers.SerializerMethodField()
+    adjustments = serializers.SerializerMethodField()
+    tier = serializers.CharField(source="hit.explanation.tier.reason")
+    folded = serializers.SerializerMethodField(
+        help_text="The best of what is folded under this passage: others of its document, and "
+        "nearly the same text in other documents, one passage each."
+    )
+    folded_count = serializers.IntegerField(
+        help_text="All passages folded under this one. Search with this document's id and "
+        "`group=false` for all of its passages."
+    )
+    explanation = ExplanationSerializer(
+        source="hit.explanation", required=False, help_text="With explain=1."
+    )
+    rectangles = rectangles_field("all of the passage")
+    team = serializers.SerializerMethodField(
+        help_text="In an experiment: `a` or `b`, the ranking that contributed the "
+        "result and explains its score; empty if both did. Otherwise empty."
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if not self.context.get("explain", True):
+            del fields["explanation"]
+        if not self.context.get("rectangles", True):
+            del fields["rectangles"]
+        if self.context.get("legacy", True):
+            fields |= {name: LegacyScoreField(name) for name in _LEGACY_SCORES}
+        return fields
+
+    def to_representation(self, instance: Result) -> dict[str, Any]:
+        """The fields above, without a call of each: they took two thirds of a cached search."""
+        hit = instance.hit
+        data = {
+            **passage_data(instance),
+            "score": hit.score,
+            "document": self._document(instance),
+            "collection": {"slug": instance.collection_slug, "name": instance.collection},
+            "text": instance.text,
+            "edited": instance.is_edited,
+            "note": instance.note,
+            "contributions": self.get_contributions(instance),
+            "adjustments": self.get_adjustments(instance),
+            "tier": hit.explanation.tier.reason,
+            "folded": self.get_folded(instance),
+            "folded_count": instance.folded_count,
+        }
+        if self.context.get("explain", True):
+            data["explanation"] = self._explanation.to_representation(hit.explanation)
+        if places := self.context.get("rectangles"):
+            data["rectangles"] = places[hit.chunk_id]
+        data["team"] = self.get_team(instance)
+        if self.context.get("legacy", True):
+            data |= {name: score(hit.explanation) for name, (score, _) in _LEGACY_SCORES.items()}
+        return data
+
+    def _document(self, result: Result) -> dict[str, Any]:
+        return {
+            "id": result.document_id,
+            "title": result.title,
+            "url": self._folded.link.get_url(result),
+            "file_name": result.file_name,
+            "media_type": result.media_type,
+            "language": result.language,
+            "created": _CREATED.to_representation(result.created),
+            "metadata": _METADATA.to_representation(dict(result.metadata)),
+            "date": result.date and result.date.as_data(),
+            "gap": result.gap,
+            "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
+        }
+
+    @cached_property
+    def _explanation(self) -> ExplanationSerializer:
+        return ExplanationSerializer()
+
+    @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
+    def get_team(self, result: Result) -> str:
+        return result.group.team or ""
+
+    @extend_schema_field(FoldedSerializer(many=True))
+    def get_folded(self, result: Result) -> Any:
+        passages = sorted((*result.folded, *result.copies), key=lambda passage: passage.hit.rank)
+        return [self._folded.to_representation(passage) for passage in passages]
+
+    @cached_property
+    def _folded(self) -> FoldedSerializer:
+        """One serializer for the folded passages of all results: its fields are costly to make."""
+        return FoldedSerializer(context=self.context)
+
+    @extend_schema_field(AdjustmentSerializer(many=True))
+    def get_adjustments(self, result: Result) -> list[dict[str, object]]:
+        return [
+            {"operation": operation, "label": part.label, "value": part.value}
+            for operation, part in result.hit.explanation.adjustments
+        ]
+
+    @extend_schema_field(SignalValuesSerializer)
+    def get_contributions(self, result: Result) -> dict[str, float]:
+        shares = {signal.value: 0.0 for signal in Signal}
+        for part in result.hit.explanation.contributions:
+            shares[part.signal.value] += part.value
+        return shares
 
 
 class SectionSerializer(serializers.Serializer[Any]):

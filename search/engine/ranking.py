@@ -203,8 +203,3 @@ class _Source:
 
     def score(self, column: int) -> float:
         return float(self.ranked.scores[self.index, column])
-
-
-def is_low(sure: float | None, profile: Profile) -> bool:
-    """Whether a confidence is below the profile's threshold; False if unknown."""
-    return sure is not None and sure < profile.confidence_threshold

@@ -24,7 +24,7 @@ from search.domain import (
 )
 from search.engine import DEFAULT_PAGE_SIZE
 from search.engine.configuration import Configuration
-from search.engine.ranking import Ranking, is_low
+from search.engine.ranking import Ranking
 from search.engine.read import Question
 from search.engine.settle import Settled
 from search.presentation.marking import with_nearest
@@ -151,8 +151,8 @@ class SearchResponse:
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the confidence is below the profile's threshold."""
-        return is_low(self.confidence, self.profile)
+        """Whether the confidence is below the profile's threshold; False if unknown."""
+        return self.confidence is not None and self.confidence < self.profile.confidence_threshold
 
     @property
     def fits_nothing(self) -> bool:

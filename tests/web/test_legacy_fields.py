@@ -13,7 +13,8 @@ from rest_framework.serializers import Serializer
 from rest_framework.test import APIClient
 
 from ingestion.models import Document
-from search.api.responses import ResultSerializer, SearchResponseSerializer
+from search.api.responses import SearchResponseSerializer
+from search.api.results import ResultSerializer
 from search.models import Pin, SearchProfile
 from search.pipeline import search
 from tests.support.database import lasting
