@@ -9,14 +9,24 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from common.jobs.__init__ import PAUSE_AFTER_ERROR
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
 from common import jobs
-from common.jobs import BULK, INTERACTIVE, RELEASED, Job, Lease, LeaseLost, claim, revoke, sweep
+from common.jobs import (
+    BULK,
+    INTERACTIVE,
+    PAUSE_AFTER_ERROR,
+    RELEASED,
+    Job,
+    Lease,
+    LeaseLost,
+    claim,
+    revoke,
+    sweep,
+)
 from ingestion.models import DocumentVersion, Import, Lane, WatchedFolder
 from tests.support.factories import make_collection, upload
 

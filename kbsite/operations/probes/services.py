@@ -11,7 +11,6 @@ from typing import Any
 
 import redis
 from celery import current_app
-from common.jobs.__init__ import due, free
 from django.apps import apps
 from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Value
@@ -21,7 +20,7 @@ from prometheus_client import Metric
 
 from common import heartbeat
 from common import metrics_files as processes
-from common.jobs import INTERACTIVE, Job, waiting_in
+from common.jobs import INTERACTIVE, Job, due, free, waiting_in
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
