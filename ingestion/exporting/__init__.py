@@ -85,7 +85,7 @@ def read_manifest(data: bytes) -> dict[str, Any]:
                 "Export the collection again with this release, or import the archive with the "
                 "release that wrote it."
             )
-            % {"version": version, "supported": VERSION}
+            % {"version": version, "supported": WITH_READERS}
         )
     return dict(manifest)
 

@@ -128,6 +128,8 @@ def _deliver_due(lease: Lease[Webhook]) -> int:
             return accepted
         accepted += reply.is_accepted
         lease.update(attempts=1)
+        if reply.status == GONE:
+            return accepted  # the others wait until it is switched on again
     if waiting.exists():
         enqueue(Webhook, webhook.pk)
     lease.update(attempts=0)

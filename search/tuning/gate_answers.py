@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Self
 
 import httpx2
 
+from common.circuit_breaker import retry_after
 from search.engine.embed import warm_up
 from search.pipeline import Choices
 from search.presentation.results import Result
@@ -142,14 +143,15 @@ def _posted(client: httpx2.Client, body: Mapping[str, Any]) -> tuple[dict[str, A
                 f"{client.base_url} does not answer ({error}). Check the address of --site."
             ) from error
         milliseconds = (time.perf_counter() - started) * 1000
-        pause = float(answer.headers.get("Retry-After", "0")) if answer.status_code == 429 else 0
-        if not 0 < pause <= LONGEST_WAIT - waited:
+        pause = retry_after(answer.headers.get("Retry-After")) or 0.0
+        if answer.status_code != 429 or not 0 < pause <= LONGEST_WAIT - waited:
             break
         waited += pause
         time.sleep(pause)
-    try:
+    data: Any = None
+    with suppress(ValueError):
         data = answer.json()
-    except ValueError:
+    if not isinstance(data, dict):
         data = {}
     if answer.status_code == httpx2.codes.OK and "results" in data:
         return data, milliseconds

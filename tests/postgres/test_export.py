@@ -191,7 +191,7 @@ def slipping_name(files: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (other_version, "format 99"),
+        (other_version, "format 99; this release supports format 2"),
         (no_manifest, "manifest cannot be read"),
         (other_bytes, "has changed"),
         (no_files, "is missing"),

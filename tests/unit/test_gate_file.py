@@ -8,9 +8,10 @@ import pytest
 
 from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.gate import Floor, of_floor
-from search.tuning.gate_answers import SiteAnswer, SitePassage
+from search.tuning.gate_answers import SiteAnswer, SitePassage, ask_site
 from search.tuning.gate_file import GateFile, GateQuestion, read_gate
 from search.tuning.gate_report import report
+from tests.support.local_site import Answer, local_site
 
 PASSAGE = SitePassage("7e57", "High water", "tides.md", ("Sea", "Tides", "At night"))
 
@@ -153,3 +154,22 @@ def test_an_unanswerable_question_that_is_no_longer_marked_is_lost() -> None:
     )
     assert report(file, marked, marked).decision.passed
     assert report(file, unmarked, marked).lost == ["x"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Answer(b"<html>"), id="a page"),
+        pytest.param(Answer(b"[1]"), id="other JSON"),
+        pytest.param(
+            Answer(b"{}", 429, {"Retry-After": "Sun, 29 Nov 2020 08:00:00 GMT"}), id="a date"
+        ),
+    ],
+)
+def test_an_address_that_is_no_steelyard_is_named(answer: Answer) -> None:
+    with local_site() as site:
+        site.routes["/api/v1/search/"] = answer
+        gate = GateFile("golden.yml", ())
+        refusal = pytest.raises(EvaluationError, match="no search of Steelyard's is there")
+        with ask_site(gate, "", site.url(""), "") as ask, refusal:
+            ask(GateQuestion("when is high water"))
