@@ -24,8 +24,8 @@ from search.errors import RunConflict
 from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import search
-from search.query.query_key import query_key
-from search.query.synonyms import Synonyms, fold_query
+from search.query.query_key import fold_query, query_key
+from search.query.synonyms import Synonyms
 from search.retrieval import Scope
 
 CuratedRow = Pin | Hide | Synonym | ClassRule | ScopeProfile

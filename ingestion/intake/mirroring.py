@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -71,7 +71,6 @@ class Mirror:
     counts: Counter[str]
     acting_user: User | None = None
     bins = True  # whether documents of what is gone go to the bin
-    check: Callable[[], None] = staticmethod(lambda: None)  # may raise to end the look
 
     def rows(self) -> QuerySet[Any]:
         """All rows of this folder or source."""
@@ -127,7 +126,6 @@ class Mirror:
     def remove(self, rows: QuerySet[Any]) -> None:
         """Delete the documents of these rows, whose files or records no longer exist."""
         for row in rows.select_related("document"):
-            self.check()
             with self.writing():
                 if row.document is not None and row.document.source == row.origin:
                     self._drop(row.document, row)

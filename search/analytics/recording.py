@@ -25,7 +25,7 @@ from search.analytics.pseudonyms import is_recorded, user_of, visitor_of
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query
 from search.retrieval.prepared import run
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from search.answers.domain import SURE, State
 from search.answers.models import Answer, AnswerFeedback, AnswerSource
 from search.answers.models.records import ALL_READABLE
 from search.errors import SearchError
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query
 from search.tuning import judging
 from search.tuning.models import GoldenQuery
 

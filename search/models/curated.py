@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import ChunkEdit, Document
 from search.domain import Pinned
 from search.query import MAX_QUERY_CHARS
-from search.query.query_key import MAX_KEY, query_key
-from search.query.synonyms import SynonymGroup, fold_query
+from search.query.query_key import MAX_KEY, fold_query, query_key
+from search.query.synonyms import SynonymGroup
 from search.ranking.cosine_scale import MINILM, CosineScale
 
 MAX_TERM_CHARS = 100

@@ -1,17 +1,27 @@
-"""The key of a query, and what administrators attach to exactly this query: pins and hides."""
+"""A query folded for comparison, its key, and what administrators attach to exactly this query."""
 
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
-from search.query.synonyms import fold_query
-
 PinT = TypeVar("PinT")
-
-
 MAX_KEY = 500  # short enough for an index in any script
+# Longer texts are seldom asked twice, and thousands of them would fill the memory.
+_CACHED_CHARS = 500
+
+
+def fold_query(text: str) -> str:
+    """A query normalised for comparison: NFKC, case-folded, single spaces."""
+    return _folded(text) if len(text) <= _CACHED_CHARS else _folded.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def query_key(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
+
+from search.query.query_key import fold_query
 
 # Each adds as many rows as any term of the query; a guess that keeps a search fast.
 MAX_EXPANSIONS = 20
@@ -53,20 +53,6 @@ def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:
     words = [match.group() for match in synonyms.pattern.finditer(folded)]
     added = dict.fromkeys(other for name in words for other in synonyms.expansions[name])
     return tuple(islice((other for other in added if not _says(folded, other)), MAX_EXPANSIONS))
-
-
-# Longer texts are seldom asked twice, and thousands of them would fill the memory.
-_CACHED_CHARS = 500
-
-
-def fold_query(text: str) -> str:
-    """A query normalised for comparison: NFKC, case-folded, single spaces."""
-    return _folded(text) if len(text) <= _CACHED_CHARS else _folded.__wrapped__(text)
-
-
-@lru_cache(maxsize=4096)
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _says(folded: str, term: str) -> bool:

@@ -17,8 +17,7 @@ from ingestion.models.visibility import Viewer
 from search.engine import configuration
 from search.engine.read import read_query
 from search.errors import JudgementError
-from search.query.query_key import query_key
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query, query_key
 from search.tuning.models import GoldenQuery, Judgement
 
 GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from search.analytics.models import Interaction, SearchEvent
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query
 
 # Long enough ago that no more events of the visitor are expected.
 SETTLED = timedelta(hours=1)

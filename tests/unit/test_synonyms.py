@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.query.synonyms import SynonymGroup, Synonyms, expansions, fold_query
+from search.query.query_key import fold_query
+from search.query.synonyms import SynonymGroup, Synonyms, expansions
 
 GROUPS = (
     SynonymGroup(("FK", "forward kinematics")),

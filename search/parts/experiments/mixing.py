@@ -16,7 +16,7 @@ from search.engine.ranking import Ranking
 from search.engine.read import Mix, Plan
 from search.parts.experiments.interleaving import takes_part, team_draft
 from search.parts.experiments.models import Experiment
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query
 
 
 def plan_of(query: Query, request: Request, configuration: Configuration) -> Plan | None:

@@ -25,8 +25,7 @@ from common.api.viewsets import EditableViewSet, ListParameters, ReadViewSet
 from ingestion.api.documents import UploadParser
 from ingestion.api.serializers import DocumentIdField
 from search.query import MAX_QUERY_CHARS
-from search.query.query_key import query_key
-from search.query.synonyms import fold_query
+from search.query.query_key import fold_query, query_key
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
