@@ -114,7 +114,8 @@ FEATURES = (
             "ocr notebooks slides sheets rst hostile limits encodings outlook parts pictures",
             "PARSE_ OCR TESSDATA"),
     Feature("Pictures of pages", "ingestion/parsing/page_pictures "
-            "ingestion/parsing/passage_rectangles ingestion/documents/picture_cache",
+            "ingestion/parsing/passage_rectangles ingestion/documents/picture_cache "
+            "search/presentation/rectangles",
             "page_pictures slide_pictures rectangles", "PAGE_PICTURES"),
     Feature("Chunking", "ingestion/chunking/", "chunking"),
     Feature("Words and identifiers", "ingestion/lexical/ ingestion/identifiers/ "

@@ -22,7 +22,7 @@ from ingestion.spaces import configuring
 from kbsite.embedded import EmbeddedServers
 from kbsite.operations import endpoints
 from search.engine import embed
-from search.presentation import marking, navigation
+from search.presentation import marking, rectangles
 from search.retrieval import statement
 from search.retrieval.prepared import Shapes
 from search.tuning.evaluation import golden_set
@@ -69,7 +69,7 @@ def _no_hurry() -> Iterator[None]:
     """A busy machine leaves nothing out of a response, which readers are not made to wait for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(marking, "SECONDS", 60.0)
-        patch.setattr(navigation, "RECTANGLES_SECONDS", 60.0)
+        patch.setattr(rectangles, "SECONDS", 60.0)
         patch.setattr(endpoints, "PATIENCE", 60.0)
         yield
 

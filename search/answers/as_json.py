@@ -36,7 +36,7 @@ from search.answers.domain import (
     Token,
     Verdict,
 )
-from search.presentation.navigation import rectangles_of
+from search.presentation.rectangles import rectangles_of
 
 Absolute = Callable[[str], str]
 # What an answer and a source have of ours under the same names.

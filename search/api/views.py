@@ -42,7 +42,7 @@ from search.api.responses import SearchResponseSerializer
 from search.api.results import SectionSerializer, wants_legacy
 from search.errors import UnknownSearch
 from search.presentation.document_text import section_around
-from search.presentation.navigation import rectangles_of
+from search.presentation.rectangles import rectangles_of
 from search.readers.suggestions import Suggested, Suggestion, SuggestionsThrottle, suggest
 
 

@@ -30,8 +30,8 @@ from search.answers.domain import CONFIDENCE, NOT_SUPPORTED, Answered, Passage
 from search.domain import EvidenceLevel
 from search.errors import SearchError
 from search.presentation.document_text import MAX_ORDINAL, section_around, whole_text
-from search.presentation.navigation import Rectangles, rectangles_of
 from search.presentation.notices import unreadable_notes
+from search.presentation.rectangles import Rectangles, rectangles_of
 from search.presentation.results import Result, trail
 from search.retrieval import Filters
 

@@ -1,28 +1,22 @@
-"""Ways through a document: its contents, its pages, the passages with the question's words; and the
-places of passages on their pages.
-"""
+"""Ways through a document: its contents, its pages, the passages with the question's words."""
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from django.db.models import F, OuterRef, Q, Subquery, Window
+from django.db.models import F, Q, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lag
 
 from ingestion.chunking.sections import common_path, paths
-from ingestion.documents import picture_cache
 from ingestion.domain import SectionPlace
-from ingestion.errors import IngestionError
 from ingestion.lexical.bigrams import spaced
-from ingestion.models import Chunk, Document
+from ingestion.models import Document
 from ingestion.models.visibility import Viewer
-from ingestion.parsing.passage_rectangles import SCALE
 from search.presentation.document_text import DocumentPassage, PassageWindow, chunks_of
 
 # Guesses: about ten screens of headings, and headings deep enough to find a section by.
@@ -233,60 +227,3 @@ def chosen_hits(counts: dict[int, int], requested: int | None) -> list[int]:
     least = best - 1 if best >= LENIENT_FROM else best
     ordinals = {ordinal for ordinal, count in counts.items() if count >= least}
     return sorted(ordinals | ({requested} if requested is not None else set()))
-
-
-# Pages are drawn for one response no longer than this, and a passage is looked for on no more
-# pages. Guesses.
-RECTANGLES_SECONDS = 2.0
-MOST_PAGES = 3
-
-Key = TypeVar("Key")
-Rectangles = list[dict[str, Any]]
-"""For each page its number (`page`) and `boxes`: left, top, right and bottom of each line, as
-shares of the page's width and height from its top left corner."""
-
-
-def rectangles_of(
-    spans: Mapping[Key, tuple[Sequence[int], str]], *, viewer: Viewer
-) -> dict[Key, Rectangles | None]:
-    """The places of passages on the pages of their originals; empty if there are none.
-
-    `spans` are the chunk ids of each passage, with the words to look for, or "" for all words. None
-    if a page was not drawn in time: drawn pages are cached, so that a retry helps. One query.
-    """
-    following = Chunk.objects.filter(version=OuterRef("version"), ordinal=OuterRef("ordinal") + 1)
-    rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(pk__in={pk for passages, _ in spans.values() for pk in passages})
-        .annotate(until=Subquery(following.values("page")[:1]))
-        .select_related("version")
-        .defer("version__text", "lexemes", "terms", "section_terms")
-        .order_by("version", "ordinal")
-    )
-    chunks = {chunk.pk: chunk for chunk in rows}
-    deadline = time.monotonic() + RECTANGLES_SECONDS
-    return {
-        key: _rectangles([chunks[pk] for pk in passages if pk in chunks], words, deadline)
-        for key, (passages, words) in spans.items()
-    }
-
-
-def _rectangles(chunks: Sequence[Any], words: str, deadline: float) -> Rectangles | None:
-    boxes: dict[int, list[list[float]]] = {}
-    for chunk in chunks:
-        first = chunk.page or 1
-        pages = picture_cache.page_count(chunk.version)
-        last = min(chunk.until or first, first + MOST_PAGES - 1, pages)
-        for page in range(first, last + 1):
-            if time.monotonic() > deadline:
-                return None
-            try:
-                # What was edited by hand is not what stands on the page.
-                text = words or chunk.original or chunk.text
-                places = picture_cache.places_on(chunk.version, page, text)
-            except IngestionError:
-                return None
-            on_page = boxes.setdefault(page, [])
-            lines = ([side / SCALE for side in place] for place in places)
-            on_page += [line for line in lines if line not in on_page]
-    return [{"page": page, "boxes": lines} for page, lines in sorted(boxes.items()) if lines]

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from common.accounts.models import User
 from ingestion.documents import picture_cache, purging
 from ingestion.models import Document, Visibility
-from search.presentation import navigation
+from search.presentation import rectangles
 from tests.samples import builders, slides
 from tests.support.factories import make_collection, make_document
 from tests.support.programs import needs
@@ -154,7 +154,7 @@ def test_slow_rectangles_are_left_for_the_next_request(
 ) -> None:
     asked = {"q": "forged iron hook", "rectangles": "true"}
     with monkeypatch.context() as patch:
-        patch.setattr(navigation, "RECTANGLES_SECONDS", -1)
+        patch.setattr(rectangles, "SECONDS", -1)
         found = client.get("/api/v1/search/", asked).json()["results"]
     assert [each["rectangles"] for each in found] == [None] * len(found)
     with CaptureQueriesContext(connection) as with_places:
