@@ -22,7 +22,7 @@ from common.api.requests import states
 from ingestion import services
 from ingestion.documents import completeness, hand_edits
 from ingestion.errors import IngestionError
-from ingestion.files.storage import download
+from ingestion.files.downloads import download
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 
 

@@ -42,7 +42,7 @@ from ingestion.api.serializers import (
 from ingestion.currency_dates import values_of
 from ingestion.documents.currency import FIELDS, check_superseded, declare
 from ingestion.documents.restricted_readers import Arranged
-from ingestion.files.storage import download
+from ingestion.files.downloads import download
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.documents import DocumentQuerySet
 

@@ -1,34 +1,28 @@
-"""Uploaded files: stored by hash, with size and detected type, and served as downloads."""
+"""Uploaded files: stored by hash, with size and detected type."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import os
-import re
 import shutil
 import stat
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
-from django.http import FileResponse, Http404, HttpResponse
-from django.http.response import HttpResponseBase
-from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext
 
 from common import database
-from common.accounts import tokens
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
 from ingestion.files.filetypes import FileType, sniff
-from ingestion.models import DocumentVersion
 
 logger = logging.getLogger(__name__)
 
@@ -191,90 +185,3 @@ def remove(name: str) -> None:
         default_storage.delete(name)
     except StorageUnavailable as error:
         logger.warning("%s was not deleted and belongs to no document: %s", name, error.__cause__)
-
-
-# Types that a browser might execute: sent as plain bytes.
-RUNNABLE = ("html", "/xml", "+xml", "javascript")
-
-
-@dataclass
-class _Part:
-    """The next `left` bytes of an open file."""
-
-    file: Any
-    left: int
-
-    def read(self, size: int) -> bytes:
-        data: bytes = self.file.read(min(size, self.left))
-        self.left -= len(data)
-        return data
-
-    def close(self) -> None:
-        self.file.close()
-
-
-_RANGE = re.compile(r"bytes=(?=.*\d)(\d{0,18})-(\d{0,18})")
-
-
-def _span(header: str, size: int) -> range:
-    """The bytes that a header Range asks for, empty if there are none; all without one range."""
-    match = _RANGE.fullmatch(header)
-    if match is None:
-        return range(size)
-    first, last = match.groups()
-    if not first:
-        return range(max(0, size - int(last)), size)
-    return range(int(first), min(int(last) + 1 if last else size, size))
-
-
-def download(
-    version: DocumentVersion, reader: Any, headers: Mapping[str, str] | None = None
-) -> HttpResponseBase:
-    """A version's original file as a download under its original name, counted for its reader.
-
-    Of a request's `headers` it obeys Range and If-Range. Raises Http404 if it is no longer stored,
-    StorageUnavailable, QuotaExceeded. Callers check the permissions.
-    """
-    if not version.file:
-        raise Http404
-    headers = headers or {}
-    tag, size = f'"{version.sha256}"', version.size
-    is_same = headers.get("If-Range", tag) == tag
-    span = _span(headers.get("Range", "") if is_same else "", size)
-    if not span and size:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-    try:
-        stored = version.file.open("rb")
-    except FileNotFoundError as error:
-        raise Http404 from error
-    try:
-        tokens.spend(reader, tokens.DOWNLOADED, len(span))
-    except tokens.QuotaExceeded:
-        stored.close()
-        raise
-    stored.seek(span.start)
-    response = _response(_Part(stored, len(span)), version)
-    if len(span) < size:
-        response.status_code = 206
-        response["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
-    response["Accept-Ranges"], response["ETag"] = "bytes", tag
-    response["Content-Length"] = str(len(span))
-    return response
-
-
-def _response(file: Any, version: DocumentVersion) -> FileResponse:
-    """A response with the file as a download, which no browser executes or caches for others."""
-    response = FileResponse(
-        file,
-        as_attachment=True,
-        filename=PurePosixPath(version.file_name).name,
-        content_type=(
-            "application/octet-stream"
-            if version.media_type.endswith(RUNNABLE)
-            else version.media_type
-        ),
-    )
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    patch_cache_control(response, private=True, no_cache=True)
-    return response

@@ -1,5 +1,6 @@
-"""The forms of answers and threads for the schema, and stored answers as JSON, as their reader may
-see them. The JSON of one answer is that of `answers.as_json`.
+"""The forms of answers for the schema, and stored answers as JSON, as their reader may see them.
+
+The JSON of one answer is that of `answers.as_json`.
 """
 
 from __future__ import annotations
@@ -7,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from common.api.serializers import BooleanField, ChoiceField, Parameters, Strict
+from common.api.serializers import BooleanField, ChoiceField, Parameters
 from ingestion.api.serializers import CurrencyField, DocumentDateField
 from search.analytics.pseudonyms import visitor_of
 from search.answers import recording
 from search.answers.as_json import answer_data
 from search.answers.domain import CONFIDENCE, Mode, State, Verdict
 from search.answers.feedback import MAX_NOTE
-from search.answers.models import Answer, AnswerFeedback, Thread
+from search.answers.models import Answer, AnswerFeedback
 from search.api.parameters import QuestionParameters, WeightsObjectField
 from search.api.results import EVIDENCE, rectangles_field
 from search.query import MAX_QUERY_CHARS
@@ -200,39 +200,6 @@ class GiveFeedbackSerializer(Parameters):
         help_text="The number of the source, if the reason is `source` or `outdated`.",
     )
     note = serializers.CharField(required=False, allow_blank=True, default="", max_length=MAX_NOTE)
-
-
-class ThreadSerializer(Strict, serializers.ModelSerializer[Thread]):
-    """A conversation."""
-
-    id = serializers.UUIDField(source="public_id", read_only=True)
-    own = serializers.SerializerMethodField(help_text="Whether it is yours.")
-
-    class Meta:
-        model = Thread
-        fields: tuple[str, ...] = ("id", "title", "shared", "own", "created", "updated")
-        read_only_fields = ("created", "updated")
-
-    def get_own(self, thread: Thread) -> bool:
-        return bool(thread.user_id == self.context["request"].user.pk)
-
-
-class ThreadWithAnswersSerializer(ThreadSerializer):
-    """A conversation with its answers, the oldest first.
-
-    An answer one of whose sources you may not read is `withheld`.
-    """
-
-    answers = serializers.SerializerMethodField()
-
-    @extend_schema_field(StoredAnswerSerializer(many=True))
-    def get_answers(self, thread: Thread) -> list[dict[str, Any]]:
-        request = self.context["request"]
-        rows = recording.with_sources(request.user).filter(thread=thread).order_by("at", "pk")
-        return stored(list(rows), request)
-
-    class Meta(ThreadSerializer.Meta):
-        fields = (*ThreadSerializer.Meta.fields, "answers")
 
 
 def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Answers, generated, read back and rated; and threads, the conversations of signed-in users."""
+"""Answers in the API: generated, read back and rated."""
 
 from __future__ import annotations
 
@@ -6,33 +6,29 @@ from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import get_object_or_404
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.accounts.models import Scope
 from common.api.access import (
     OPEN,
     AnonymousAnswersThrottle,
     UserAnswersThrottle,
-    require_scope,
     requires,
 )
 from common.api.errors import render_json
 from common.api.idempotency import HEADER
-from common.api.requests import Rank, actor, location, read_body
-from common.api.views import AnyNegotiation
-from common.api.viewsets import ApiViewSet, ReadViewSet
+from common.api.requests import Rank, location, read_body
+from common.api.viewsets import ApiViewSet
 from search.analytics.pseudonyms import is_recorded, visitor_of
-from search.answers import answering, feedback, recording, threads
+from search.answers import answering, feedback, recording
 from search.answers.as_json import add_rectangles, answer_data, event_data
 from search.answers.budgets import budget_key
 from search.answers.domain import Mode
@@ -47,8 +43,6 @@ from search.api.answer_forms import (
     FeedbackSerializer,
     GiveFeedbackSerializer,
     StoredAnswerSerializer,
-    ThreadSerializer,
-    ThreadWithAnswersSerializer,
     stored,
     summary,
 )
@@ -203,79 +197,3 @@ class AnswerViewSet(ApiViewSet[Answer]):
         if row is None:
             raise Http404
         return row
-
-
-MARKDOWN = "text/markdown"
-
-
-class ThreadViewSet(ReadViewSet[Thread]):
-    """Your conversations, and those that others share. Nobody else reads yours, staff included."""
-
-    serializer_class = ThreadSerializer
-    permission_classes = [IsAuthenticated]
-    needs_scope = "read"
-    lookup_field = "public_id"
-    lookup_url_kwarg = "thread_id"
-    lookup_value_converter = "uuid"
-    queryset = Thread.objects.none()
-
-    def get_queryset(self) -> QuerySet[Thread]:
-        """The user's own threads; to read one by its id, also one that is shared."""
-        if self.action in ("retrieve", "export"):
-            return Thread.objects.visible_to(self.request.user)
-        return Thread.objects.owned_by(self.request.user)
-
-    def list(self, request: Request) -> Response:
-        """List your threads, the last used first."""
-        return super().list(request)
-
-    def get_serializer_class(self) -> Any:
-        return ThreadWithAnswersSerializer if self.action == "retrieve" else ThreadSerializer
-
-    def create(self, request: Request) -> Response:
-        """Start a thread. Name it in the questions that belong to it."""
-        data = read_body(request, ThreadSerializer).validated_data
-        if data.get("shared"):
-            require_scope(request, Scope.ADMINISTER)
-        thread = threads.start(actor(request), data["title"])
-        if data.get("shared"):
-            threads.share(thread, acting_user=request.user)
-        return self.respond(thread, status.HTTP_201_CREATED)
-
-    def partial_update(self, request: Request, thread_id: str) -> Response:
-        """Rename your thread, or share it.
-
-        A shared thread is readable to signed-in users who have its address; each of them sees only
-        answers whose sources they may read.
-        """
-        thread = self.get_object()
-        data = read_body(request, ThreadSerializer, partial=True).validated_data
-        if "title" in data:
-            threads.rename(thread, data["title"], acting_user=request.user)
-        if "shared" in data:
-            threads.share(thread, data["shared"], acting_user=request.user)
-        thread.refresh_from_db()
-        return self.respond(thread)
-
-    def destroy(self, request: Request, thread_id: str) -> Response:
-        """Delete your thread and its answers."""
-        threads.delete(self.get_object(), acting_user=request.user)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    # A leaked token that may only read must neither show a conversation to others nor delete it.
-    partial_update.needs_scope = destroy.needs_scope = Scope.ADMINISTER  # type: ignore[attr-defined]
-
-    @extend_schema(
-        responses={(200, MARKDOWN): OpenApiResponse(OpenApiTypes.STR, "The thread as Markdown.")}
-    )
-    @action(detail=True, methods=["get"], content_negotiation_class=AnyNegotiation)
-    def export(self, request: Request, thread_id: str) -> HttpResponse:
-        """Export a thread as Markdown, with links to the sources."""
-        thread = self.get_object()
-        text = threads.export(thread, request.user, base=request.build_absolute_uri("/"))
-        name = f"thread-{thread.public_id}.md"
-        return HttpResponse(
-            text,
-            content_type=f"{MARKDOWN}; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )

@@ -13,11 +13,12 @@ from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from ingestion.api.webhooks import WebhookViewSet
-from search.api.answers import AnswerViewSet, ThreadViewSet
+from search.api.answers import AnswerViewSet
 from search.api.old_addresses import old_addresses
 from search.api.openai.chat import ChatCompletionsView
 from search.api.openai.models import ModelsView, ModelView
 from search.api.openai.protocol import UnknownAddressView
+from search.api.threads import ThreadViewSet
 from search.api.tokens import MeView, TokenViewSet
 from search.api.views import (
     DocumentationView,
@@ -37,12 +38,8 @@ from search.tuning.api.curated import (
 )
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
-from search.tuning.api.publishing import (
-    ChangeViewSet,
-    PublicationViewSet,
-    RollbackViewSet,
-    RunViewSet,
-)
+from search.tuning.api.publishing import ChangeViewSet, PublicationViewSet, RollbackViewSet
+from search.tuning.api.runs import RunViewSet
 
 
 class ProfileConverter(StringConverter):

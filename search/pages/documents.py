@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 from ingestion.documents import completeness, currency, picture_cache
 from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError, PicturesBusy
-from ingestion.files.storage import download
+from ingestion.files.downloads import download
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.collections import language_name
 from ingestion.parsing.page_pictures import is_deck

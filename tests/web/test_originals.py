@@ -28,7 +28,7 @@ from ingestion.documents import processing_steps
 from ingestion.documents.purging import purge
 from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
-from ingestion.files.storage import download
+from ingestion.files.downloads import download
 from ingestion.models import Collection, Document, DocumentVersion, State
 from kbsite.operations import endpoints
 from kbsite.operations.probes import machine
