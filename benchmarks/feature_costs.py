@@ -79,7 +79,8 @@ FEATURES = (
     ),
     Feature(
         "Answers",
-        "search/answers/ search/api/answer search/api/threads search/pages/answer search/pages/threads",
+        "search/answers/ search/api/answer search/api/threads search/pages/answer "
+        "search/pages/threads",
         "answer budgets threads suggested follow_up figures checking context making claims quotes",
         "ANSWER",
         "search/answers/ admin/answers/",
