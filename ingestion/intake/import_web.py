@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from email.message import Message
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import IO, Any
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ingestion.errors import RobotsRefused
-from ingestion.files.filetypes import HEAD_BYTES
+from ingestion.errors import RefusedUpload, RobotsRefused, TypeMismatch
+from ingestion.files import filetypes
+from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.intake.import_protocol import (
     ImportRefused,
     ImportSource,
@@ -23,7 +28,7 @@ from ingestion.intake.import_protocol import (
     Skip,
 )
 from ingestion.intake.site_crawling import CrawledPage, Robots, read_page, read_sitemap
-from ingestion.intake.url_fetching import Policy, fetch, file_name
+from ingestion.intake.url_fetching import Policy, fetch
 from ingestion.intake.url_guard import Guard, Target, read_rules, read_target
 from ingestion.models import Import, ImportItem, SourceKind
 from ingestion.parsing.formats.markup import decode_html
@@ -37,6 +42,19 @@ DEFAULT_PAGES = 100
 _MAX_SITEMAPS = 50
 _READ_BYTES = 4 * MIB
 _PAGE_NAMES = (".html", ".htm", ".xhtml")
+_MAX_STEM = 150
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,9}")
+_BY_MEDIA_TYPE: dict[str, FileType] = {}
+for _type in filetypes.SUPPORTED.values():
+    _BY_MEDIA_TYPE.setdefault(_type.media_type, _type)
+_BY_MEDIA_TYPE |= {
+    "text/x-markdown": filetypes.MARKDOWN,
+    "text/xml": filetypes.XML,
+    "application/rss+xml": filetypes.XML,
+    "application/atom+xml": filetypes.XML,
+    "application/xhtml+xml": filetypes.HTML,
+    "application/csv": filetypes.CSV,
+}
 
 
 def policy() -> Policy:
@@ -134,6 +152,72 @@ class UrlSource(ImportSource):
     ) -> list[ItemDraft]:
         """The items that a page leads to. Raises Skip if the page itself must not be stored."""
         return []
+
+
+def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
+    """A file name whose extension matches the content in `head`.
+
+    The server's content type only decides between kinds of plain text. Content of an unsupported
+    type keeps its name, without a known extension: it is refused when it is stored.
+    """
+    name = _header_name(headers.get("content-disposition", "")) or _name_in(url)
+    extension = PurePosixPath(name).suffix.lower()
+    if not _EXTENSION.fullmatch(extension):
+        extension = ""  # "release-1.2" has none
+    stem = name[: len(name) - len(extension)][:_MAX_STEM].strip(" .") or "page"
+    by_name = filetypes.SUPPORTED.get(extension)
+    content = _content(head, stem)
+    if content is None:
+        return f"{stem}{extension}" if by_name else name[:_MAX_STEM] or stem
+    if content is filetypes.TEXT:
+        claimed = _BY_MEDIA_TYPE.get(headers.get("content-type", "").split(";")[0].strip().lower())
+        for wish in (by_name, claimed):
+            if wish is not None and wish is not filetypes.HTML and _holds(head, stem, wish):
+                return f"{stem}{extension if wish is by_name else wish.extension}"
+    elif by_name is not None and _holds(head, stem, by_name) and not _is_page(content, by_name):
+        return f"{stem}{extension}"
+    return f"{stem}{content.extension}"
+
+
+def _is_page(content: FileType, by_name: FileType) -> bool:
+    """Whether a web page was served for a file: `notes.md` displayed by a web front end."""
+    return content is filetypes.HTML and by_name is not filetypes.HTML
+
+
+def _content(head: bytes, stem: str) -> FileType | None:
+    """The type by content alone; None if it is unknown or unsupported."""
+    try:
+        return sniff(head, stem.replace(".", " "))
+    except (RefusedUpload, TypeMismatch):
+        return None
+
+
+def _holds(head: bytes, stem: str, wish: FileType) -> bool:
+    try:
+        return sniff(head, f"{stem.replace('.', ' ')}{wish.extension}").media_type != ""
+    except (RefusedUpload, TypeMismatch):
+        return False
+
+
+def _header_name(disposition: str) -> str:
+    """The name in a Content-Disposition header, in either form; never a path."""
+    if not disposition:
+        return ""
+    message = Message()
+    message["Content-Disposition"] = disposition.encode("ascii", "ignore").decode()
+    try:
+        name = message.get_filename("") or ""
+    except (LookupError, ValueError):
+        return ""
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _name_in(url: str) -> str:
+    parts = urlsplit(url)
+    last = unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace")
+    return PurePosixPath(last.replace("\\", "/")).name or (parts.hostname or "page").replace(
+        ".", " "
+    )
 
 
 class SitemapSource(UrlSource):

@@ -2,29 +2,23 @@
 
 url_guard -> which addresses may be connected to; read first
 url_transport   -> connections to checked addresses, a deadline, bounded decompression
-here            -> one address, its redirects followed, into a file, and the file's name
+here            -> one address, its redirects followed, into a file
 site_crawling   -> a site's robots.txt and sitemaps, the links of its pages
 """
 
 from __future__ import annotations
 
-import re
 import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.message import Message
-from pathlib import PurePosixPath
 from typing import IO
-from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
 from common.circuit_breaker import retry_after
-from ingestion.errors import FetchError, RefusedUpload, RetryLater, TooLong, TypeMismatch
-from ingestion.files import filetypes
-from ingestion.files.filetypes import FileType, sniff
+from ingestion.errors import FetchError, RetryLater, TooLong
 from ingestion.intake.url_guard import Guard, Resolver, Target, read_target, resolve
 from ingestion.intake.url_transport import FAILURES, MIB, Deadline, counted, inflated, pool
 
@@ -191,85 +185,4 @@ def _too_slow(policy: Policy) -> TooLong:
     return TooLong(
         f"The response took longer than {policy.seconds:g} seconds. Try again later, or download "
         "it and upload it as a file."
-    )
-
-
-_MAX_STEM = 150
-_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,9}")
-_BY_MEDIA_TYPE: dict[str, FileType] = {}
-for _type in filetypes.SUPPORTED.values():
-    _BY_MEDIA_TYPE.setdefault(_type.media_type, _type)
-_BY_MEDIA_TYPE |= {
-    "text/x-markdown": filetypes.MARKDOWN,
-    "text/xml": filetypes.XML,
-    "application/rss+xml": filetypes.XML,
-    "application/atom+xml": filetypes.XML,
-    "application/xhtml+xml": filetypes.HTML,
-    "application/csv": filetypes.CSV,
-}
-
-
-def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
-    """A file name whose extension matches the content in `head`.
-
-    The server's content type only decides between kinds of plain text. Content of an unsupported
-    type keeps its name, without a known extension: it is refused when it is stored.
-    """
-    name = _header_name(headers.get("content-disposition", "")) or _name_in(url)
-    extension = PurePosixPath(name).suffix.lower()
-    if not _EXTENSION.fullmatch(extension):
-        extension = ""  # "release-1.2" has none
-    stem = name[: len(name) - len(extension)][:_MAX_STEM].strip(" .") or "page"
-    by_name = filetypes.SUPPORTED.get(extension)
-    content = _content(head, stem)
-    if content is None:
-        return f"{stem}{extension}" if by_name else name[:_MAX_STEM] or stem
-    if content is filetypes.TEXT:
-        claimed = _BY_MEDIA_TYPE.get(headers.get("content-type", "").split(";")[0].strip().lower())
-        for wish in (by_name, claimed):
-            if wish is not None and wish is not filetypes.HTML and _holds(head, stem, wish):
-                return f"{stem}{extension if wish is by_name else wish.extension}"
-    elif by_name is not None and _holds(head, stem, by_name) and not _is_page(content, by_name):
-        return f"{stem}{extension}"
-    return f"{stem}{content.extension}"
-
-
-def _is_page(content: FileType, by_name: FileType) -> bool:
-    """Whether a web page was served for a file: `notes.md` displayed by a web front end."""
-    return content is filetypes.HTML and by_name is not filetypes.HTML
-
-
-def _content(head: bytes, stem: str) -> FileType | None:
-    """The type by content alone; None if it is unknown or unsupported."""
-    try:
-        return sniff(head, stem.replace(".", " "))
-    except (RefusedUpload, TypeMismatch):
-        return None
-
-
-def _holds(head: bytes, stem: str, wish: FileType) -> bool:
-    try:
-        return sniff(head, f"{stem.replace('.', ' ')}{wish.extension}").media_type != ""
-    except (RefusedUpload, TypeMismatch):
-        return False
-
-
-def _header_name(disposition: str) -> str:
-    """The name in a Content-Disposition header, in either form; never a path."""
-    if not disposition:
-        return ""
-    message = Message()
-    message["Content-Disposition"] = disposition.encode("ascii", "ignore").decode()
-    try:
-        name = message.get_filename("") or ""
-    except (LookupError, ValueError):
-        return ""
-    return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _name_in(url: str) -> str:
-    parts = urlsplit(url)
-    last = unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace")
-    return PurePosixPath(last.replace("\\", "/")).name or (parts.hostname or "page").replace(
-        ".", " "
     )

@@ -52,12 +52,11 @@ class SearchResponse:
     names the signals and stages that failed. `trial` is the search's part in an experiment. `notes`
     are sentences on what was left out of a long question, on why the weights are not the class's
     and, for those who may edit hides, on hidden documents. `unknown` are words of the query that no
-    searched text contains.
-    `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
-    typed if this answers its correction. `other_language`: that of the question, if the searched
-    texts are in others. `milliseconds` has `embed`,
-    `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked. `abstains`:
-    see `abstaining`. `configuration` is that of the search, None for an empty query.
+    searched text contains. `suggestion` is the corrected spelling of the query, or empty;
+    `corrected_from` the query as typed if this answers its correction. `other_language`: that of
+    the question, if the searched texts are in others. `milliseconds` has `embed`, `retrieve`,
+    `rank`, `show` and `total`, and `rerank` if a reranker was to be asked. `abstains`: see
+    `abstaining`. `configuration` is that of the search, None for an empty query.
     """
 
     ranking: Ranking
@@ -202,7 +201,7 @@ def respond(ranking: Ranking, question: Question) -> SearchResponse:
     if question.query.is_empty:
         return SearchResponse(ranking, page_size=request.page_size)
     started = time.perf_counter()
-    spent = dict(candidates.milliseconds)
+    spent = candidates.milliseconds
     to_rank = 1000 * (started - question.started) - sum(spent.values())
     space = question.configuration.space
     words = [word.text for word in correctable(candidates.query)]

@@ -9,8 +9,9 @@ import time
 import pytest
 
 from ingestion.errors import FetchError, RetryLater, RobotsRefused, TooLong
+from ingestion.intake.import_web import file_name
 from ingestion.intake.site_crawling import Robots, read_page, read_sitemap
-from ingestion.intake.url_fetching import Policy, file_name
+from ingestion.intake.url_fetching import Policy
 from ingestion.intake.url_guard import read_target
 from tests.samples import builders
 from tests.support.local_site import Answer, Site
