@@ -17,6 +17,7 @@ from allauth.socialaccount.models import SocialAccount, SocialLogin
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.signals import social_account_added
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Q
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
@@ -32,6 +33,12 @@ logger = logging.getLogger(__name__)
 # For administrators: what to do is in docs/sign-on.md, "Entra ID".
 LEFT_OUT = "The sign-on provider left out claims of %s, who is in too many groups: %s"
 BATCH = 200  # accounts that one run refreshes; the next run goes on
+# A provider that is away, answers in another form, or is no longer in the settings. The next
+# person's has its turn, and these people's time runs out.
+UNANSWERED = (
+    requests.RequestException, OAuth2Error, KeyError, ValueError, AttributeError, TypeError,
+    ObjectDoesNotExist,
+)  # fmt: skip
 
 
 class Refused(Exception):
@@ -83,7 +90,7 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
         logger.info("Sign-on refused for user %s: %s", row.account.user_id, error)
         refreshed = None
         is_silent = True
-    except (requests.RequestException, OAuth2Error, KeyError, ValueError) as error:
+    except UNANSWERED as error:
         logger.warning("A sign-on provider could not be asked: %s", type(error).__name__)
         refreshed = None
     if refreshed is not None:

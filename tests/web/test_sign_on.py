@@ -256,13 +256,15 @@ class TestRefresh:
         sign_in()
         assert reads(ann, vault)
 
-    @pytest.mark.parametrize("is_down", [True, False], ids=["silence", "no refresh tokens"])
+    @pytest.mark.parametrize("reason", ["silence", "no refresh tokens", "no such provider"])
     def test_groups_expire_without_a_refresh(
-        self, ann: User, provider: OidcProvider, vault: Collection, is_down: bool
+        self, ann: User, provider: OidcProvider, vault: Collection, reason: str
     ) -> None:
-        provider.is_down = is_down
-        if not is_down:
+        provider.is_down = reason == "silence"
+        if reason == "no refresh tokens":
             SignOn.objects.update(refresh_token="")
+        elif reason == "no such provider":
+            SocialAccount.objects.update(provider="removed")
         self.later(hours=11)
         assert reads(ann, vault)
         self.later(hours=13)
