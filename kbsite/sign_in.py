@@ -32,7 +32,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from common.accounts import claim_refresh, claims, encryption, guard
+from common.accounts import claims, encryption, guard
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
 from common.accounts.tokens import QuotaExceeded
@@ -75,7 +75,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             case "open":
                 return True
             case "mapped":
-                stated = claim_refresh.claims_of(sociallogin.account)
+                stated = claims.claims_of(sociallogin.account)
                 return bool(claims.group_names(stated))
             case _:
                 return False
@@ -83,7 +83,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         self._refuse_without_groups(request, sociallogin)
         if sociallogin.account.pk:
-            claim_refresh.confirmed(sociallogin)
+            claims.confirmed(sociallogin)
         elif sociallogin.is_existing:
             pass  # found by its address: connected, and confirmed then
         elif sociallogin.state.get("process") != "connect":
@@ -91,8 +91,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Show a refusal if claims of groups are missing: so would collections, unexplained."""
-        if missing := claims.left_out(claim_refresh.claims_of(sociallogin.account)):
-            logger.warning(claim_refresh.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
+        if missing := claims.left_out(claims.claims_of(sociallogin.account)):
+            logger.warning(claims.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
             page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
             page.status_code = 403
             raise ImmediateHttpResponse(page)
@@ -115,7 +115,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> Any:
         user = super().save_user(request, sociallogin, form)
-        claim_refresh.confirmed(sociallogin)
+        claims.confirmed(sociallogin)
         return user
 
     def list_apps(self, request: Any, provider: Any = None, client_id: Any = None) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
-from common.accounts import app_grants, claim_refresh, tokens
+from common.accounts import app_grants, claims, tokens
 from common.audit import trail
 
 
 @shared_task
 def refresh_sign_on() -> None:
     """Ask sign-on providers again about the people whose claims are due."""
-    claim_refresh.refresh_all()
+    claims.refresh_all()
 
 
 @shared_task

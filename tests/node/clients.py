@@ -25,7 +25,7 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from common.accounts import claim_refresh
+from common.accounts import claims
 from common.accounts.models import User
 from ingestion.models import Visibility
 from tests.support.factories import make_collection, make_document
@@ -239,5 +239,5 @@ def test_the_sign_on_works_with_a_certified_provider(clean_cache: None, provider
     ann = User.objects.get(username="ann")
     assert [group.name for group in ann.groups.all()] == ["insiders"]
     requests.get(f"{provider}/leave", timeout=30)
-    assert claim_refresh.refresh_all(now=timezone.now() + timedelta(minutes=16)) == 1
+    assert claims.refresh_all(now=timezone.now() + timedelta(minutes=16)) == 1
     assert not ann.groups.exists()

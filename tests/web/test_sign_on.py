@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from common.accounts import claim_refresh, claims
+from common.accounts import claims
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from kbsite.tasks import forget_sessions
@@ -234,7 +234,7 @@ class TestRefresh:
         return User.objects.get()
 
     def later(self, **passed: int) -> int:
-        return claim_refresh.refresh_all(now=timezone.now() + timedelta(**passed))
+        return claims.refresh_all(now=timezone.now() + timedelta(**passed))
 
     def test_refresh_follows_changed_groups(
         self, ann: User, provider: OidcProvider, vault: Collection

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from common.accounts import claim_refresh
+from common.accounts import claims
 from common.accounts.models import SignOn, User
 from ingestion.models import Collection
 from tests.support.factories import make_collection
@@ -96,10 +96,10 @@ def test_lost_group_is_noticed_at_the_refresh(provider: OidcProvider, vault: Col
     provider.person |= {"groups": [], "email": "ann@gmail.example"}
     if provider.dialect is GOOGLE:  # it gives no refresh tokens
         assert not SignOn.objects.get().refresh_token
-        assert claim_refresh.refresh_all(now=timezone.now() + timedelta(hours=11)) == 0
+        assert claims.refresh_all(now=timezone.now() + timedelta(hours=11)) == 0
         sign_in(address=LOGIN)
     else:
-        claim_refresh.refresh_all(now=timezone.now() + timedelta(minutes=16))
+        claims.refresh_all(now=timezone.now() + timedelta(minutes=16))
     assert not reads(ann, vault)
     assert not SignOn.objects.get().withdrawn
 
@@ -134,6 +134,6 @@ class TestTooManyGroups:
         ann = User.objects.get()
         assert reads(ann, vault)
         provider.person["groups"] = [GUID] * 201
-        claim_refresh.refresh_all(now=timezone.now() + timedelta(minutes=16))
+        claims.refresh_all(now=timezone.now() + timedelta(minutes=16))
         assert not reads(ann, vault)
         assert "left out" in caplog.text
