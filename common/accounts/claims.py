@@ -34,7 +34,6 @@ from common.accounts.models import SignOn, User
 
 logger = logging.getLogger(__name__)
 
-
 # For administrators: what to do is in docs/sign-on.md, "Entra ID".
 LEFT_OUT = "The sign-on provider left out claims of %s, who is in too many groups: %s"
 BATCH = 200  # accounts that one run refreshes; the next run goes on
@@ -47,7 +46,7 @@ UNANSWERED = (
 
 
 def claims_of(account: SocialAccount) -> dict[str, Any]:
-    """The provider's most recent claims about the person: of the ID token, then of the user info."""
+    """The most recent claims about a person: of the ID token, then of the user info."""
     extra = account.extra_data or {}
     if "id_token" not in extra and "userinfo" not in extra:
         return dict(extra)  # SAML's attributes
