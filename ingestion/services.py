@@ -223,11 +223,12 @@ def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int
     """Queue documents to be parsed, chunked and embedded again; return how many.
 
     Each gets a new version of the same file, so that search keeps the current chunks until the
-    new ones are ready. Recent uploads are processed first. Unfinished documents are skipped.
+    new ones are ready. Recent uploads are processed first. Unfinished documents are skipped, and
+    those that were deleted meanwhile.
     """
     count = 0
     for each in documents:
-        with transaction.atomic():
+        with transaction.atomic(), suppress(Document.DoesNotExist):
             document = locked(each.pk)
             latest = latest_of(document)
             if latest is None or latest.is_open:

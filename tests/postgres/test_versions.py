@@ -73,6 +73,13 @@ class TestLedger:
         services.reprocess([document], acting_user=None)
         assert document.versions.get(number=2).lane == Lane.BULK
 
+    def test_documents_that_are_deleted_meanwhile_are_left_out(self) -> None:
+        collection = make_collection()
+        documents = [make_document(collection, text) for text in (WHALES, SEALS)]
+        services.delete(documents[:1], acting_user=None)
+        assert services.reprocess(documents, acting_user=None) == 1
+        assert [each.versions.count() for each in documents] == [1, 2]
+
 
 class TestMakingCurrent:
     def test_making_an_older_file_current_adds_a_version(self) -> None:
