@@ -106,7 +106,10 @@ def _finds(question: str, document: Document, viewer: Viewer) -> bool:
     """Whether a search in the document's collection finds the document first, and is sure of it."""
     filters = Filters(collections=(document.collection.slug,))
     try:
-        response = pipeline.search(question, viewer=viewer, filters=filters)
+        # Not as a reader, whose searches the metrics count.
+        response = pipeline.search(
+            question, viewer=viewer, filters=filters, purpose=pipeline.Purpose.TUNER
+        )
     except SearchError:
         return False
     is_first = bool(response.hits) and response.hits[0].document_id == document.pk

@@ -72,3 +72,13 @@ def test_a_heading_whose_search_finds_another_document_first_is_no_example() -> 
     _, _, made = cache.get(examples.KEY)
     ropes = [pk for text, pk in made if text == "How are the ropes stored?"]
     assert ropes == [Document.objects.get(title="How are the ropes stored?").pk]
+
+
+@pytest.mark.usefixtures("library")
+def test_searches_for_examples_are_not_counted_as_those_of_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[object] = []
+    monkeypatch.setattr("common.metrics.count_search", lambda *search, **_: counted.append(search))
+    assert examples.refresh() == 2
+    assert not counted
