@@ -20,6 +20,13 @@ def _values(row: Model, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
+def _seen_by(reader: Any, rows: Any) -> Any:
+    """Those of the golden queries or judgements that the reader may see; None sees all."""
+    if reader is None:
+        return rows
+    return rows.visible_to(reader) if reader.has_perm("tuning.view_judgement") else rows.none()
+
+
 def _is_new(row: Model, *key: str) -> bool:
     """Save the row and return True, unless a row with this key exists."""
     same = {name: getattr(row, name) for name in key}
@@ -36,7 +43,9 @@ class Pins:
     name = "pins"
     fields = ("query", "position", "enabled", "note")
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(
+        self, collection: Collection, documents: QuerySet[Document], reader: Any
+    ) -> Iterator[Row]:
         pins = Pin.objects.filter(document__in=documents).select_related("document")
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
             yield {**_values(pin, self.fields), "document": str(pin.document.public_id)}
@@ -53,7 +62,9 @@ class OwnProfile:
 
     name = "profile"
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(
+        self, collection: Collection, documents: QuerySet[Document], reader: Any
+    ) -> Iterator[Row]:
         for scope in ScopeProfile.objects.filter(collection=collection):
             yield _values(scope, ("profile", "note"))
 
@@ -69,12 +80,14 @@ class GoldenQueries:
     name = "golden-queries"
     fields = ("text", "query_class", "enabled", "note")
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(
+        self, collection: Collection, documents: QuerySet[Document], reader: Any
+    ) -> Iterator[Row]:
         judged = Judgement.objects.filter(query=OuterRef("pk"), document__in=documents)
         related = Q(Exists(judged)) | Q(collections=[collection.slug])
         related |= Q(must_be_first__in=documents)
-        queries = GoldenQuery.objects.filter(related).select_related("must_be_first").order_by("pk")
-        for query in queries.iterator(ROWS_AT_ONCE):
+        queries = _seen_by(reader, GoldenQuery.objects.filter(related))
+        for query in queries.select_related("must_be_first").order_by("pk").iterator(ROWS_AT_ONCE):
             first = query.must_be_first
             own = first is not None and documents.filter(pk=first.pk).exists()
             yield {
@@ -107,8 +120,10 @@ class Judgements:
 
     name = "judgements"
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
-        judgements = Judgement.objects.filter(document__in=documents)
+    def rows(
+        self, collection: Collection, documents: QuerySet[Document], reader: Any
+    ) -> Iterator[Row]:
+        judgements = _seen_by(reader, Judgement.objects.filter(document__in=documents))
         for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
             yield {
                 "query": str(one.query.public_id),
