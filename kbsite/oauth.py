@@ -172,8 +172,7 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
 _WORDS = {
     "access_denied": "The person did not let the app in.",
     "invalid_client": "The app is unknown here, or its secret is wrong.",
-    "invalid_grant": "The code or refresh token is unknown, used before, expired or another app's, "
-    "or the code_verifier does not fit the code.",
+    "invalid_grant": "The code, refresh token or code_verifier is wrong, used before or expired.",
     "invalid_request": "The request is malformed.",
     "invalid_scope": "The app, or the person's consent, has no such scope.",
     "invalid_target": "The person's consent is not for this resource.",
@@ -190,8 +189,7 @@ def _description(error: dict[str, str]) -> dict[str, str]:
 
 
 def _refused(error: str, status: int = 400, **headers: str) -> JsonResponse:
-    body = {"error": error}
-    return JsonResponse(body | _description(body), status=status, headers=headers)
+    return JsonResponse({"error": error}, status=status, headers=headers)
 
 
 class TokenView(views.TokenView):  # type: ignore[misc]
@@ -250,12 +248,14 @@ def _at(route: str, view: View, name: str = "", modes: tuple[str, ...] = ()) -> 
     def switched(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not (settings.OAUTH in modes if modes else app_grants.is_on()):
             raise Http404
+        response: HttpResponse
         if wait := seconds_to_wait(request, for_search=True):
-            return _refused("temporarily_unavailable", 429, **{"Retry-After": str(wait)})
-        try:
-            response = view(request, *args, **kwargs)
-        except _MALFORMED:
-            return _refused("invalid_request")
+            response = _refused("temporarily_unavailable", 429, **{"Retry-After": str(wait)})
+        else:
+            try:
+                response = view(request, *args, **kwargs)
+            except _MALFORMED:
+                response = _refused("invalid_request")
         if response.status_code == 429:
             response.setdefault("Retry-After", "60")  # the shorter period of allauth's limits
         if response.status_code >= 400 and response["Content-Type"] == "application/json":

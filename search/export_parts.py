@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q
 
-from ingestion.exporting import Row, attach, moment
+from ingestion.exporting import Documents, Row, attach, moment
 from ingestion.models import Collection, Document
 from search.models import Pin, ScopeProfile
 from search.query.query_key import query_key
@@ -22,9 +22,8 @@ def _values(row: Model, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _seen_by(reader: Any, rows: Any) -> Any:
     """Those of the golden queries or judgements that the reader may see; None sees all."""
-    if reader is None:
-        return rows
-    return rows.visible_to(reader) if reader.has_perm("tuning.view_judgement") else rows.none()
+    may_see = reader is None or reader.has_perm("tuning.view_judgement")
+    return (rows if reader is None else rows.visible_to(reader)) if may_see else rows.none()
 
 
 def _is_new(row: Model, *key: str) -> bool:
@@ -43,9 +42,7 @@ class Pins:
     name = "pins"
     fields = ("query", "position", "enabled", "note")
 
-    def rows(
-        self, collection: Collection, documents: QuerySet[Document], reader: Any
-    ) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         pins = Pin.objects.filter(document__in=documents).select_related("document")
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
             yield {**_values(pin, self.fields), "document": str(pin.document.public_id)}
@@ -62,9 +59,7 @@ class OwnProfile:
 
     name = "profile"
 
-    def rows(
-        self, collection: Collection, documents: QuerySet[Document], reader: Any
-    ) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         for scope in ScopeProfile.objects.filter(collection=collection):
             yield _values(scope, ("profile", "note"))
 
@@ -80,9 +75,7 @@ class GoldenQueries:
     name = "golden-queries"
     fields = ("text", "query_class", "enabled", "note")
 
-    def rows(
-        self, collection: Collection, documents: QuerySet[Document], reader: Any
-    ) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         judged = Judgement.objects.filter(query=OuterRef("pk"), document__in=documents)
         related = Q(Exists(judged)) | Q(collections=[collection.slug])
         related |= Q(must_be_first__in=documents)
@@ -120,9 +113,7 @@ class Judgements:
 
     name = "judgements"
 
-    def rows(
-        self, collection: Collection, documents: QuerySet[Document], reader: Any
-    ) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         judgements = _seen_by(reader, Judgement.objects.filter(document__in=documents))
         for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
             yield {

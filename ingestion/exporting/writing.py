@@ -21,7 +21,7 @@ from common.audit.trail import record
 from ingestion import exporting as layout
 from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import IngestionError
-from ingestion.exporting import Row, attached, lines
+from ingestion.exporting import Documents, Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.documents import DocumentQuerySet
 from ingestion.models.visibility import Viewer
@@ -56,7 +56,7 @@ def may_export(viewer: Viewer, collection: Collection) -> bool:
 
 
 def export(
-    collection: Collection, documents: QuerySet[Document] | None = None, reader: Any = None
+    collection: Collection, documents: Documents | None = None, reader: Any = None
 ) -> Iterator[bytes]:
     """The blocks of the ZIP, from one snapshot of the collection, with all or only these documents.
 
@@ -133,10 +133,7 @@ def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def _entries(
-    collection: Collection,
-    documents: QuerySet[Document],
-    named: QuerySet[Document] | None,
-    reader: Any,
+    collection: Collection, documents: Documents, named: Documents | None, reader: Any
 ) -> Iterator[Entry]:
     packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
     yield layout.MANIFEST, packed, [json.dumps(_manifest(collection, documents), indent=1).encode()]
