@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from allauth.core.internal.httpkit import add_query_params
 from allauth.idp.oidc import views
@@ -107,7 +107,8 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
         back = response.get("Location", "/")
         if not back.startswith("/"):  # back to the app, with the issuer (RFC 9207)
             issuer = views.get_adapter().get_issuer()
-            response["Location"] = add_query_params(back, {"iss": issuer})
+            described = _description(dict(parse_qsl(urlsplit(back).query)))
+            response["Location"] = add_query_params(back, {"iss": issuer} | described)
         add_never_cache_headers(response)
         return response
 
@@ -165,6 +166,26 @@ class ConsentView(views.AuthorizationView):  # type: ignore[misc]
             "days": tokens.default_days(),
             "is_introduced": (context["client"].data or {}).keys() & {"dcr", "cimd"},
         }
+
+
+# What allauth does not say of an error, for whoever writes the app.
+_WORDS = {
+    "access_denied": "The person did not let the app in.",
+    "invalid_client": "The app is unknown here, or its secret is wrong.",
+    "invalid_grant": "The code, refresh token or code_verifier is wrong, used before or expired.",
+    "invalid_request": "The request is malformed.",
+    "invalid_scope": "The app, or the person's consent, has no such scope.",
+    "invalid_target": "The person's consent is not for this resource.",
+    "temporarily_unavailable": "Too many requests.",
+    "unauthorized_client": "Apps get codes here: response_type=code.",
+    "unsupported_grant_type": f"Send a form whose grant_type is one of: {', '.join(_SPENT)}.",
+}
+
+
+def _description(error: dict[str, str]) -> dict[str, str]:
+    """The sentence that the error lacks, as a parameter; empty if it has one, or is none."""
+    words = _WORDS.get(error.get("error", ""), "")
+    return {"error_description": words} if words and "error_description" not in error else {}
 
 
 def _refused(error: str, status: int = 400, **headers: str) -> JsonResponse:
@@ -227,12 +248,20 @@ def _at(route: str, view: View, name: str = "", modes: tuple[str, ...] = ()) -> 
     def switched(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not (settings.OAUTH in modes if modes else app_grants.is_on()):
             raise Http404
+        response: HttpResponse
         if wait := seconds_to_wait(request, for_search=True):
-            return _refused("temporarily_unavailable", 429, **{"Retry-After": str(wait)})
-        try:
-            return view(request, *args, **kwargs)
-        except _MALFORMED:
-            return _refused("invalid_request")
+            response = _refused("temporarily_unavailable", 429, **{"Retry-After": str(wait)})
+        else:
+            try:
+                response = view(request, *args, **kwargs)
+            except _MALFORMED:
+                response = _refused("invalid_request")
+        if response.status_code == 429:
+            response.setdefault("Retry-After", "60")  # the shorter period of allauth's limits
+        if response.status_code >= 400 and response["Content-Type"] == "application/json":
+            body = json.loads(response.content)
+            response.content = json.dumps(body | _description(body)).encode()
+        return response
 
     return path(route, switched, name=name)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q
 
-from ingestion.exporting import Row, attach, moment
+from ingestion.exporting import Documents, Row, attach, moment
 from ingestion.models import Collection, Document
 from search.models import Pin, ScopeProfile
 from search.query.query_key import query_key
@@ -18,6 +18,12 @@ ROWS_AT_ONCE = 500
 
 def _values(row: Model, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
+
+
+def _seen_by(reader: Any, rows: Any) -> Any:
+    """Those of the golden queries or judgements that the reader may see; None sees all."""
+    may_see = reader is None or reader.has_perm("tuning.view_judgement")
+    return (rows if reader is None else rows.visible_to(reader)) if may_see else rows.none()
 
 
 def _is_new(row: Model, *key: str) -> bool:
@@ -36,7 +42,7 @@ class Pins:
     name = "pins"
     fields = ("query", "position", "enabled", "note")
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         pins = Pin.objects.filter(document__in=documents).select_related("document")
         for pin in pins.order_by("pk").iterator(ROWS_AT_ONCE):
             yield {**_values(pin, self.fields), "document": str(pin.document.public_id)}
@@ -53,7 +59,7 @@ class OwnProfile:
 
     name = "profile"
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         for scope in ScopeProfile.objects.filter(collection=collection):
             yield _values(scope, ("profile", "note"))
 
@@ -69,12 +75,12 @@ class GoldenQueries:
     name = "golden-queries"
     fields = ("text", "query_class", "enabled", "note")
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
         judged = Judgement.objects.filter(query=OuterRef("pk"), document__in=documents)
         related = Q(Exists(judged)) | Q(collections=[collection.slug])
         related |= Q(must_be_first__in=documents)
-        queries = GoldenQuery.objects.filter(related).select_related("must_be_first").order_by("pk")
-        for query in queries.iterator(ROWS_AT_ONCE):
+        queries = _seen_by(reader, GoldenQuery.objects.filter(related))
+        for query in queries.select_related("must_be_first").order_by("pk").iterator(ROWS_AT_ONCE):
             first = query.must_be_first
             own = first is not None and documents.filter(pk=first.pk).exists()
             yield {
@@ -107,8 +113,8 @@ class Judgements:
 
     name = "judgements"
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterator[Row]:
-        judgements = Judgement.objects.filter(document__in=documents)
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterator[Row]:
+        judgements = _seen_by(reader, Judgement.objects.filter(document__in=documents))
         for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
             yield {
                 "query": str(one.query.public_id),

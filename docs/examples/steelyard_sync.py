@@ -109,7 +109,7 @@ def mirror(
     else ends the run, and the next one goes on. SyncError `many_missing`: most documents are gone.
     If that is meant, call it again with their number as `confirm`.
     """
-    there, counts = source.etags(), Counter[str]()
+    there, counts, names = source.etags(), Counter[str](), dict.fromkeys(etags)
     for key, etag in etags.items():
         try:
             same = there.get(key) == etag
@@ -119,5 +119,7 @@ def mirror(
                 raise
             counts["refused"] += 1
             print(f"{key}: {error}", file=sys.stderr)
-    counts["deleted"] += source.keep(list(etags), confirm)
+            if key not in there:
+                del names[key]  # an id that is too long would be refused again
+    counts["deleted"] += source.keep(list(names), confirm)
     return counts

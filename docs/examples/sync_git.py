@@ -4,6 +4,8 @@
         --site https://kb.example.org --source handbook --collection handbook
 
 A file's id is its path, its etag the hash of its content. A refused file is named and left out.
+Begin the line with `ulimit -v 2000000; timeout 1h` if strangers may push: a small commit can name
+files without number.
 """
 
 import argparse

@@ -6,7 +6,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,8 +36,8 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# Queries with a time limit that may wait for the server at once; further ones time out.
-WAITING_QUERIES = 16
+# Queries, and batches of documents, that may wait for the server at once; further ones time out.
+WAITING = 16
 # Seconds to request the dimensions of an unknown model, and to remember a failure.
 ASKING_CARD = 5.0
 # Statuses of a failure that passes, beside those of 500 and above.
@@ -59,7 +59,8 @@ class OpenAIEmbedder(Embedder):
         self._asking_card = threading.Lock()
         self._client = self._connect(config.attempts - 1, LONGEST_PAUSE)
         self._query_client = self._connect(1, LONGEST_QUERY_PAUSE)
-        self._queries = TimeLimited("query-embedding", WAITING_QUERIES)
+        self._queries = TimeLimited("query-embedding", WAITING)
+        self._documents = TimeLimited("embedding", WAITING)
 
     @property
     def card(self) -> ModelCard:
@@ -78,22 +79,17 @@ class OpenAIEmbedder(Embedder):
         """Yield batches in order, one request each; see the protocol."""
         dimensions = self.card.dimensions
         prepared = [self._prepare(self._config.document_prefix + text) for text in texts]
+        seconds = self._config.attempts * (self._config.timeout + LONGEST_PAUSE)
         for indices in self._batches(prepared):
             batch = [prepared[i] for i in indices]
-            yield indices, self._embed(self._client, batch, dimensions)
+            embed = partial(self._embed, self._client, batch, dimensions)
+            yield indices, _in_time(self._documents, embed, seconds)
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` in seconds bounds the call, retries included."""
         if timeout is None:
             return self._query(text)
-        # HTTP timeouts restart with each byte and name look-ups have none, so only a separate
-        # thread can guarantee the limit.
-        try:
-            return self._queries.call(partial(self._query, text), timeout)
-        except TimedOut as error:
-            raise EmbeddingUnavailable(
-                f"The embedding server did not answer within {timeout:g} seconds."
-            ) from error
+        return _in_time(self._queries, partial(self._query, text), timeout)
 
     def _query(self, text: str, timeout: float | None = None) -> Vectors:
         most = self._config.max_tokens - self._tokenizer.count(self._config.query_prefix)
@@ -227,6 +223,20 @@ class OpenAIEmbedder(Embedder):
             max_tokens=config.max_tokens - self._tokenizer.count(config.document_prefix),
             languages=config.languages,
         )
+
+
+def _in_time(calls: TimeLimited, work: Callable[[float], Vectors], seconds: float) -> Vectors:
+    """The vectors that `work(seconds left)` returns. Raises EmbeddingUnavailable after `seconds`.
+
+    HTTP timeouts restart with each byte and name look-ups have none, so only a separate thread can
+    guarantee the limit.
+    """
+    try:
+        return calls.call(work, seconds)
+    except TimedOut as error:
+        raise EmbeddingUnavailable(
+            f"The embedding server did not answer within {seconds:g} seconds."
+        ) from error
 
 
 def _vectors(answer: Any, *, texts: int, dimensions: int | None) -> Vectors:

@@ -107,15 +107,19 @@ def currency(stated: Mapping[str, str]) -> dict[str, Any]:
     return fields
 
 
+Documents = QuerySet[Document]
+
+
 class Attached(Protocol):
     """A kind of row that belongs to a collection; `name` is that of its file, without suffix."""
 
     name: str
 
-    def rows(self, collection: Collection, documents: QuerySet[Document]) -> Iterable[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterable[Row]:
         """The rows to export as JSON objects, in an order that can be restored.
 
-        `documents` are those of the collection that are exported.
+        `documents` are those of the collection that are exported, `reader` is who gets them; None:
+        somebody who sees all.
         """
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:

@@ -244,3 +244,9 @@ class Collection(models.Model):
         if not self.slug:
             self.slug = slugify(self.name)[:120] or f"collection-{uuid.uuid4().hex[:8]}"
         super().save(*args, **kwargs)
+
+    def clean(self) -> None:
+        # The operator `collection:` and people do not tell capitals apart.
+        others = Collection.objects.filter(slug__iexact=self.slug, deleted_at=None)
+        if self.slug and others.exclude(slug=self.slug).exclude(pk=self.pk).exists():
+            raise ValidationError({"slug": _("A collection with this slug already exists.")})

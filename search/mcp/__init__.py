@@ -79,7 +79,8 @@ class Gate:
         request = ASGIRequest(scope, io.BytesIO())
         response = _refusal(request)
         if response is None and request.path.startswith(METADATA_PATH):
-            response = JSONResponse(app_grants.metadata(request, PATH, [READ]))
+            described = app_grants.metadata(request, PATH, [READ])
+            response = JSONResponse(described, headers={"Access-Control-Allow-Origin": "*"})
         elif response is None:
             response = await self._admit(request, scope)
         if response is not None:

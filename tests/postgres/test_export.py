@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from search.models import Pin
 from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement
 from tests.samples.builders import make_zip
+from tests.support.admin_client import staff
 from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
@@ -236,6 +238,38 @@ def test_only_editors_may_export_a_collection(
     assert not writing.may_export(member, shelf)
     assert not writing.may_export(reader, shelf)
     assert not writing.may_export(AnonymousUser(), shelf)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        (["change_collection"], set()),
+        (["change_collection", "view_judgement"], {"How deep is it?"}),
+    ],
+)
+def test_an_export_has_the_golden_queries_that_its_reader_may_see(
+    permissions: list[str], expected: set[str]
+) -> None:
+    shelf = make_collection("Open")
+    closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
+    document = upload(shelf, "# Note\n\nText.").document
+    for text, slugs in (("How deep is it?", []), ("Secret question", [shelf.slug, closed.slug])):
+        query = GoldenQuery.objects.create(text=text, collections=slugs)
+        Judgement.objects.create(
+            query=query, document=document, reference=document.public_id, grade=3, judge_name="a"
+        )
+
+    def texts(pieces: Iterable[bytes]) -> tuple[set[str], set[str]]:
+        with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
+            names = ("golden-queries.jsonl", "judgements.jsonl")
+            rows = [map(json.loads, archive.read(name).splitlines()) for name in names]
+        queries, judgements = ({row["text"] for row in each} for each in rows)
+        return queries, judgements
+
+    editor = staff("editor", *permissions)
+    assert texts(writing.streamed(shelf, editor)) == (expected, expected)  # type: ignore[arg-type]
+    everything = {"How deep is it?", "Secret question"}
+    assert texts(writing.export(shelf)) == (everything, everything)
 
 
 def test_export_keeps_at_most_one_block_in_memory() -> None:

@@ -38,6 +38,7 @@ from tests.web.test_visibility import (
     hide,
     insider,
     librarian,
+    looker,
     open_document,
     traces_in,
     walk,
@@ -297,7 +298,7 @@ JUDGED = "robbers of the southern sea burying their treasure"
 # The others show nothing of searches; that of documents is test_visibility's to look for.
 SHOWING = re.compile(
     r"$|admin/$|admin/(search|tuning|analytics|experiments)/|admin/(autocomplete|search)/$|search"
-    r"|api/v1/(experiments|golden-queries|judgements|publications|runs)/"
+    r"|api/v1/(collections|experiments|golden-queries|judgements|publications|runs)/"
 )
 
 
@@ -323,10 +324,14 @@ def judge_and_try(hidden: Document) -> None:
     assert any("a query of a restricted collection" in each for each in started.refusals)
 
 
+@pytest.mark.parametrize("make", [looker, librarian], ids=lambda make: make.__name__)
 def test_searches_of_insiders_leave_no_trace(
-    open_document: Document, client_of: Callable[[Make], Client], monkeypatch: pytest.MonkeyPatch
+    open_document: Document,
+    client_of: Callable[[Make], Client],
+    monkeypatch: pytest.MonkeyPatch,
+    make: Make,
 ) -> None:
-    client = client_of(librarian)
+    client = client_of(make)
     showing = [route for route in url_walker.routes() if SHOWING.match(route.route)]
     monkeypatch.setattr(test_visibility, "routes", lambda: showing)
     named = " ".join(route.route for route in showing)

@@ -74,6 +74,7 @@ def test_collection_is_created_changed_and_deleted(api: APIClient, librarian: Us
         ({}, "name", "required"),
         ({"name": "Shelf"}, "non_field_errors", "already exists"),
         ({"name": "Other", "slug": "shelf"}, "non_field_errors", "already exists"),
+        ({"name": "Other", "slug": "SHELF"}, "slug", "already exists"),
         ({"name": "Other", "visibility": "nobody"}, "visibility", "Use one of: public"),
         ({"name": "Other", "overlap_tokens": 100}, "non_field_errors", "half the chunk size"),
         ({"name": "Other", "language": "klingon"}, "language", "two-letter"),

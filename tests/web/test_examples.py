@@ -114,6 +114,21 @@ def test_names_of_files_that_are_not_utf_8_are_told_apart(
     assert set(blobs) == {r"\xfe.md", r"\xff.md"}
 
 
+def test_what_is_refused_holds_up_nothing_else(site: str) -> None:
+    sync = import_module("steelyard_sync")
+    source = sync.Source(site, os.environ["STEELYARD_TOKEN"], "wiki")
+    source.create("handbook")
+
+    def read(key: str) -> Any:
+        return sync.File("a.md", f"# {key}".encode())
+
+    sync.mirror(source, {"a": "1", "b": "1"}, read)
+    # The other id is too long to be named.
+    counts = +sync.mirror(source, {"a": "1", "x" * 501: "1", "c": "1"}, read)
+    assert counts == {"refused": 1, "unchanged": 1, "added": 1, "deleted": 1}
+    assert set(files()) == {"a", "c"}
+
+
 class Mailbox(socketserver.StreamRequestHandler):
     """A mailbox as far as the example asks: RFC 9051 for one folder, read only."""
 
@@ -178,6 +193,34 @@ def test_a_folder_of_a_mailbox_is_mirrored(
         assert capsys.readouterr().out == "1 unchanged, 2 deleted\n"
         assert list(files()) == ["Announcements/7/5"]
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (b"Subject: " + b"=?utf-8?q?a?= " * 20_000 + b"\r\n\r\n", "a" * 71 + " = utf-"),
+        (b"Content-Type: message/rfc822\r\n\r\n" * 2_000, "message"),
+        (b"X: y\r\nsubject: =?nope?q?=FF?=\r\n b\r\n\r\n", "\N{REPLACEMENT CHARACTER} b"),
+        (b"", "message"),
+    ],
+    ids=["words", "nested", "charset", "empty"],
+)
+def test_a_message_that_is_costly_to_parse_has_a_name(
+    monkeypatch: pytest.MonkeyPatch, text: bytes, name: str
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    server = mock.Mock(uid=lambda *_: ("OK", [(b"1 (UID 1 BODY[] {9}", text), b")"]))
+    file = import_module("sync_imap").read_message(server, "1")
+    assert (file.name, file.content) == (f"{name}.eml", text)
+
+
+def test_mail_server_without_an_answer_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    program = import_module("sync_imap")
+    server = mock.Mock(uid=lambda *_: ("OK", [None]), select=lambda *_, **__: ("OK", [b"0"]))
+    server.response = lambda _: ("UIDVALIDITY", [b"7"])
+    with pytest.raises(program.ImapError, match="INBOX: the server gave no"):
+        program.messages(server, "INBOX")
 
 
 def test_mail_server_that_says_nothing_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,14 @@ def posted(page: Any, **changes: Any) -> dict[str, Any]:
     return form_data(page, "consent") | {"action": "grant"} | changes
 
 
+def is_refused(response: Any, error: str) -> bool:
+    """Whether the response has this error, and a sentence for whoever wrote the app."""
+    body = response.json()
+    return (
+        response.status_code == 400 and body["error"] == error and bool(body["error_description"])
+    )
+
+
 def api(token: str, address: str = SEARCH, method: str = "get") -> Any:
     return getattr(Client(headers={"Authorization": f"Bearer {token}"}), method)(address)
 
@@ -139,7 +147,11 @@ class Both(httpx2.AsyncBaseTransport):
         path = request.url.raw_path.decode()
         self.asked.append(f"{request.method} {path}")
         if is_for_agents(request.url.path):
-            return await self._agents.handle_async_request(request)
+            answered = await self._agents.handle_async_request(request)
+            # Apps that run in a browser read the description.
+            in_browsers = answered.headers.get("Access-Control-Allow-Origin") == "*"
+            assert in_browsers == path.startswith(app_grants.METADATA)
+            return answered
         sent = {"content_type": request.headers.get("Content-Type", ""), "headers": request.headers}
         respond = partial(self._pages.generic, request.method, path, await request.aread(), **sent)
         answer = await sync_to_async(respond)()
@@ -205,7 +217,7 @@ def test_app_registers_gets_consent_and_refreshes(
     (found,) = api(first["access_token"]).json()["results"]
     assert found["document"]["id"] == str(hidden.public_id)
     second = app.refresh(first["refresh_token"]).json()
-    assert app.refresh(first["refresh_token"]).json() == {"error": "invalid_grant"}
+    assert is_refused(app.refresh(first["refresh_token"]), "invalid_grant")
     assert api(second["access_token"]).json()["total"] == 1  # within seconds: a second try
     assert api(second["refresh_token"]).status_code == 401
     member.groups.clear()
@@ -323,7 +335,7 @@ def test_a_code_that_comes_again_ends_the_connection(member: User) -> None:
     app = Connector()
     code = app.code(member)
     issued = app.exchange(code).json()
-    assert app.exchange(code).json() == {"error": "invalid_grant"}
+    assert is_refused(app.exchange(code), "invalid_grant")
     assert api(issued["access_token"]).status_code == 401
     assert not AuthToken.objects.exists()
 
@@ -338,7 +350,7 @@ def test_reused_refresh_token_ends_the_connection(
     second = app.refresh(first["refresh_token"]).json()
     later(120, monkeypatch)
     again = app.exchange(code) if copied == "code" else app.refresh(first["refresh_token"])
-    assert again.json() == {"error": "invalid_grant"}
+    assert is_refused(again, "invalid_grant")
     assert app.refresh(second["refresh_token"]).status_code == 400
     assert not AuthToken.objects.exists()
 
@@ -354,7 +366,8 @@ def test_the_consent_page_says_what_may_be_read(
     assert "form-action" not in page["Content-Security-Policy"]
     assert "no-store" in page["Cache-Control"]
     back = answered(browser, page, action="cancel")
-    assert back == {"error": "access_denied", "state": "s1", "iss": SITE}
+    said = {"error_description": "The person did not let the app in."}
+    assert back == {"error": "access_denied", "state": "s1", "iss": SITE} | said
     careful = Client(enforce_csrf_checks=True)
     careful.force_login(member)
     assert careful.post("/oauth/authorize", posted(page)).status_code == 403
@@ -389,10 +402,11 @@ def test_a_request_that_cannot_be_granted_is_a_page(
 def test_a_code_is_worth_nothing_without_its_secret(member: User) -> None:
     app, other = Connector(), Connector()
     code = app.code(member)
+    assert is_refused(app.exchange(code, code_verifier="w" * 64), "invalid_grant")
     for fields in ({"code_verifier": "w" * 64}, {"code_verifier": ""}, {"client_id": "a\0"}):
         assert app.exchange(code, **fields).status_code in (400, 401)
     assert other.exchange(code).status_code == 400
-    assert app.post(grant_type="password").json() == {"error": "unsupported_grant_type"}
+    assert is_refused(app.post(grant_type="password"), "unsupported_grant_type")
     assert not Token.objects.filter(type__in=("at", "rt")).exists()
 
 
@@ -441,7 +455,9 @@ def test_strangers_register_few_apps_and_only_readers(member: User, settings: An
     first = Connector(scope="read tune administer", junk="x" * 5000)
     assert (first.known["scope"], App.objects.get().data) == ("read openid", {"dcr": True})
     first.tokens(member)
-    assert [Connector().answer.status_code for _ in range(3)] == [201, 201, 429]
+    later = [Connector().answer for _ in range(3)]
+    assert [each.status_code for each in later] == [201, 201, 429]
+    assert later[-1]["Retry-After"] == "60"
     App.objects.update(created_at=timezone.now() - timedelta(days=2))
     Token.objects.update(expires_at=timezone.now())
     assert app_grants.forget() == 5  # the code, both tokens, and the two apps that nobody let in

@@ -41,12 +41,12 @@ def server() -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses of the test's own thread, which are noted and not waited for."""
+    """The pauses of the embedder's threads, which are noted and not waited for."""
     noted: list[float] = []
     sleep = time.sleep
 
     def note(seconds: float) -> None:
-        if threading.current_thread() is threading.main_thread():
+        if threading.current_thread().name.startswith(("MainThread", "embedding")):
             noted.append(seconds)
         else:
             sleep(seconds)
@@ -250,6 +250,17 @@ def test_embedding_of_a_query_has_a_time_limit(server: FakeOpenAI, slow: Behavio
     np.testing.assert_allclose(
         embedder.embed_query("question", timeout=5), vector_of("question", 8), atol=1e-6
     )
+
+
+def test_a_dripping_answer_does_not_hold_a_worker(
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.then(dripping(0.05))
+    monkeypatch.setattr("ingestion.embedding.openai.LONGEST_PAUSE", 0.0)
+    embedder = embedder_for(server, timeout=0.5, attempts=1)
+    with pytest.raises(EmbeddingUnavailable, match=r"within 0\.5 seconds"):
+        embedder.embed_documents(["text"])
+    np.testing.assert_allclose(embedder.embed_documents(["text"]), expected(["text"]), atol=1e-6)
 
 
 def test_long_empty_and_odd_texts_are_made_acceptable(server: FakeOpenAI) -> None:
