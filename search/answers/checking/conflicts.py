@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from ingestion.domain import CELL_SEPARATOR
 from ingestion.edition_titles import edition_title
 from ingestion.lexical.sentences import Kind, sentences
 from search.answers.checking.figure_parsing import figures
@@ -161,13 +162,17 @@ def _lines(
 
 
 def _telling(line: str) -> Iterator[Figure]:
-    """The figures of a line that tell what a rule is: no names, versions, years or full dates."""
+    """The figures of a line that tell what a rule is: no names, versions, years or full dates.
+
+    A bare 38.50 is a version in prose, and a price in a cell of its own.
+    """
     for each in figures(line):
         if _PART_OF_NAME.search(line[: each.start]) or not each.is_sure:
             continue
         if each.dates and all(year for year, _, _ in each.dates):
             continue
         is_bare = bool(each.values) and each.unit is None
-        if is_bare and (each.decimals or any(value in _YEARS for value in each.values)):
+        is_version = bool(each.decimals) and not line[: each.start].endswith(CELL_SEPARATOR)
+        if is_bare and (is_version or any(value in _YEARS for value in each.values)):
             continue
         yield each

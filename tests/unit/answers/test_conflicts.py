@@ -96,6 +96,12 @@ def test_each_line_is_compared_with_the_one_most_like_it() -> None:
     assert {side.figure for side in only.sides} == {"£60", "£65"}
 
 
+def test_prices_without_a_unit_differ_in_cells_of_a_table() -> None:
+    rows = "Article | Goods | Price\nVF-110 | Cast film | {}\nVF-120 | Polymer film | 23.50"
+    (only,) = beside(rows.format("36.00"), rows.format("38.50"))
+    assert [side.figure for side in only.sides] == ["38.50", "36.00"]
+
+
 def test_the_newer_comes_first_by_date_or_title() -> None:
     one, other = RULE.format("24 hours"), RULE.format("48 hours")
     (found,) = beside(one, other)
