@@ -132,7 +132,7 @@ def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
     for word, code in lookup.numbered:
         codes = [other for name, other in said if name == word]
         # As one of several, without the word before it: Python 3.12 and 3.13.
-        is_listed = code[-1].isdigit() and re.search(rf"(?<!\w){re.escape(code)}(?!\w)", piece)
+        is_listed = code[-1].isdigit() and re.search(rf"(?<![\w.]){re.escape(code)}(?!\.?\w)", piece)
         is_name = word not in STOP and not _YEAR.fullmatch(code)
         if is_name and codes and not is_listed and code not in codes:
             return True
