@@ -130,11 +130,12 @@ def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
     """
     said = numbered_names(piece)
     for word, code in lookup.numbered:
-        codes = [other for name, other in said if name == word]
+        codes = {other for name, other in said if name == word}
+        if not codes or word in STOP or _YEAR.fullmatch(code):
+            continue
         # As one of several, without the word before it: Python 3.12 and 3.13.
-        is_listed = code[-1].isdigit() and re.search(rf"(?<![\w.]){re.escape(code)}(?!\.?\w)", piece)
-        is_name = word not in STOP and not _YEAR.fullmatch(code)
-        if is_name and codes and not is_listed and code not in codes:
+        listed = rf"(?<![\w.]){re.escape(code)}(?!\.?\w)"
+        if code not in codes and not (code[-1].isdigit() and re.search(listed, piece)):
             return True
     return False
 

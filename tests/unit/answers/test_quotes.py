@@ -414,6 +414,16 @@ def test_long_passage_leaves_sentences_of_another_to_compare() -> None:
     assert any("shed" in text for text in embedder.embedded)
 
 
+KEPT = "The beam is kept in the shed."
+
+
+def test_hopeless_sentences_are_not_embedded_but_for_a_rival() -> None:
+    embedder = Alike("shed")
+    held = context(f"{KEPT} Bread rises. Yeast lives.", "Salt dissolves. Snow melts.")
+    extract(Query("Where is the beam kept in the shed?"), held, embedder=embedder, most=1)
+    assert embedder.embedded == [KEPT, "Bread rises.", "Salt dissolves."]
+
+
 def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
     held = context("Guard it by __name__ and a__b of _c.")
     answer = Answered("1", "", "", Mode.AUTO, Mode.AUTO, context=held)
