@@ -15,7 +15,7 @@ from ingestion.edition_titles import edition_title
 from ingestion.lexical.sentences import Kind, sentences
 from search.answers.checking.figure_parsing import figures
 from search.answers.checking.figures import Figure, same
-from search.answers.content_words import content
+from search.answers.content_words import STOP, content, words
 from search.answers.domain import Answered, Conflict, Passage, Statement
 
 FIRST = 3  # passages, by rank, that are compared
@@ -35,7 +35,9 @@ _YEARS = range(1900, 2101)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line with figures, at [start, end), under the heading of that stem; `words` are stems."""
+    """A line with figures, at [start, end), under the heading of that stem; `words` are stems, and
+    the first cell of a row.
+    """
 
     start: int
     end: int
@@ -60,7 +62,10 @@ def conflicts(passages: Iterable[Passage]) -> tuple[Conflict, ...]:
 
 
 def cited_conflicts(answer: Answered) -> list[Conflict]:
-    """The conflicts of which the answer cites a line."""
+    """The conflicts of which the answer cites a line, but only those whose line says most words of
+    the question: of two price lists the row that is asked for.
+    """
+    asked = set(words(answer.searched_for)) - STOP
     cited = [each for sentence in answer.sentences for each in sentence.citations]
 
     def is_cited(side: Statement) -> bool:
@@ -70,7 +75,13 @@ def cited_conflicts(answer: Answered) -> list[Conflict]:
             for each in cited
         )
 
-    return [each for each in answer.context.conflicts if any(map(is_cited, each.sides))]
+    def said(conflict: Conflict) -> int:
+        own = conflict.newer
+        return len(asked.intersection(words(own.passage.text[own.start : own.end])))
+
+    found = [each for each in answer.context.conflicts if any(map(is_cited, each.sides))]
+    most = max(map(said, found), default=0)
+    return [each for each in found if said(each) == most]
 
 
 def differ(one: str, other: str) -> bool:
@@ -158,7 +169,9 @@ def _lines(
         words = line
         for each in reversed(numbers):
             words = f"{words[: each.start]} {words[each.end :]}"
-        yield _Line(span.start, span.end, heading, frozenset(content(words)), numbers)
+        name, *cells = line.split(CELL_SEPARATOR)
+        said = frozenset([*content(words), *([name] if cells else [])])
+        yield _Line(span.start, span.end, heading, said, numbers)
 
 
 def _telling(line: str) -> Iterator[Figure]:
