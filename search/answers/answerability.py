@@ -66,9 +66,8 @@ def answerability(
     if len(rivals) < len(ranked):
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
-    headings = " ".join((best.section.title, *best.section.heading_path))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
-    said = " ".join([headings, *parts])
+    said = " ".join([best.section.title, *best.section.heading_path, *parts])
     is_absent = _names_something_absent(question, context) or _is_of_neighbour(said, lookup)
     logit = (
         CONFIDENCE * sure

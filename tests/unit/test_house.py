@@ -43,7 +43,7 @@ ALLOWED: dict[str, int] = {
     "0124-normal-form": 469,  # one normal form of words, and second forms beside it
     "0125-two-readers-of-pdf": 945,  # words, digits, directions, rows, labels, notes of a PDF
     "0126-text-of-office-files": 1_785,  # margins, comments, symbols, shapes, sheets, forms
-    "0114-answers-without-a-model": 147,  # lists, counts; missing names, numbers; named sections
+    "0114-answers-without-a-model": 160,  # lists, counts; missing names, numbers, neighbours
     "0127-nothing-is-ignored": 240,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
@@ -51,7 +51,7 @@ ALLOWED: dict[str, int] = {
     "0133-results-while-typing": 210,  # the home page's examples, folders, theme and language
     "0120-readers-of-one-document": 130,  # readers at every door of an upload
     "0131-menu-of-the-admin": 255,  # 16 entries, tabs, a search; what needs doing; uploads
-    "0129-dates-and-editions": 600,  # dates, evidence, disagreements, editions, old documents
+    "0129-dates-and-editions": 612,  # dates, evidence, disagreements also of rows, editions
 }
 LONG_FUNCTIONS = 18
 
