@@ -16,7 +16,7 @@ from search.answers.domain import Context, Statement
 from search.answers.question_forms import NUMBER
 from search.answers.quote_pieces import Quote, is_label
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
-from search.presentation.records import RecordLookup
+from search.presentation.records import RecordLookup, numbered_names
 from search.query.spelling_correction import edit_distance
 
 # The most for a piece without the identifier that was asked for: below SURE. A guess.
@@ -37,6 +37,7 @@ WIDEST = 6.0  # margins beyond it say no more; a guess
 USUAL_CONFIDENCE = 0.68
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+_YEAR = re.compile(r"1\d{3}|20\d\d")  # "Jahr 1888" numbers nothing
 
 
 def answerability(
@@ -65,13 +66,13 @@ def answerability(
     if len(rivals) < len(ranked):
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
-    headings = " ".join((best.section.title, *best.section.heading_path))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
-    is_absent = _names_something_absent(question, context)
+    said = " ".join([best.section.title, *best.section.heading_path, *parts])
+    is_absent = _names_something_absent(question, context) or _is_of_neighbour(said, lookup)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)
-        + SAID * own.share(own.lexemes_in(" ".join([headings, *parts])))
+        + SAID * own.share(own.lexemes_in(said))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + (ABSENT if is_absent else HEADING * _says_heading(own, best))
         + NO_NUMBER * _lacks_number(question, best, parts)
@@ -120,6 +121,22 @@ def _names_something_absent(question: str, context: Context) -> bool:
     ]
     written_out = names(everything) if any(name.text.isupper() for name in absent) else []
     return not all(any(abbreviates(name, each) for each in written_out) for name in absent)
+
+
+def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
+    """Whether a piece says a numbered name of the question with other numbers alone: of hall B,
+    where hall A is asked for.
+    """
+    said = numbered_names(piece)
+    for word, code in lookup.numbered:
+        codes = {other for name, other in said if name == word}
+        if not codes or word in STOP or _YEAR.fullmatch(code):
+            continue
+        # As one of several, without the word before it: Python 3.12 and 3.13.
+        listed = rf"(?<![\w.]){re.escape(code)}(?!\.?\w)"
+        if code not in codes and not (code[-1].isdigit() and re.search(listed, piece)):
+            return True
+    return False
 
 
 def _is_written(part: str, word: str) -> bool:

@@ -140,11 +140,9 @@ def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[
     sentences around it within MOST characters.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
-    above = passage.named_at(parts[at].start).heading_path
-    is_item = all(parts[place].kind is Kind.ITEM for place in own)  # it defines a term
-    if is_item or all(is_signature(passage.text[parts[p].start : parts[p].end]) for p in own):
-        # With its list; a signature with the sections below it.
-        above = above[:-1] if is_item else above
+    if all(is_signature(passage.text[parts[p].start : parts[p].end]) for p in own):
+        # With the sections below it.
+        above = passage.named_at(parts[at].start).heading_path
         paths = [passage.named_at(part.start).heading_path for part in parts]
         own = [place for place, path in enumerate(paths) if path[: len(above)] == above]
     section = _Section(passage.text, parts, own[0], own[-1])

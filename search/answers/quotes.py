@@ -37,6 +37,9 @@ logger = logging.getLogger(__name__)
 # A further piece is shown if its sentence's score is at most this much below the best one's. A
 # guess: it is folded.
 GAP = 3.0
+# A sentence so far below the best one by words is not embedded: a tenth of the time that embedding
+# takes on manuals, one right piece of 740 (benchmarks/results/answers.md).
+HOPELESS = 3.0
 # Pieces repeat each other if one has so many of the other's words. A guess.
 REPEATS = 0.8
 
@@ -123,14 +126,20 @@ def _named(value: str, offer: Offer) -> str:
 
 
 def _compared(offers: Sequence[Offer]) -> list[Offer]:
-    """The first EMBEDDED sentences, of which at most OF_ONE_PASSAGE are of the same passage."""
+    """The first EMBEDDED sentences, of which at most OF_ONE_PASSAGE are of the same passage.
+
+    None is HOPELESS points below the best one, but the first one of another passage.
+    """
     counts: Counter[int] = Counter()
     compared = []
     for offer in offers:
         counts[offer.passage.number] += 1
         if counts[offer.passage.number] <= OF_ONE_PASSAGE:
             compared.append(offer)
-    return compared[:EMBEDDED]
+    best, *others = compared[:EMBEDDED]
+    rival = next((each for each in others if each.passage.number != best.passage.number), best)
+    least = best.by_words - HOPELESS
+    return [best, *(each for each in others if each is rival or each.by_words >= least)]
 
 
 def _of_sides(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:

@@ -58,7 +58,7 @@ class RecordLookup:
             identifiers = tuple(one for one in identifiers if any(map(str.isdigit, one.text)))
         is_bare = query.is_identifier or query.asks_for_identifiers
         is_bare = is_bare or _NUMBERED.fullmatch(query.text.strip()) is not None
-        numbered = tuple((word.casefold(), code) for word, code in _NUMBERED.findall(query.text))
+        numbered = tuple(numbered_names(query.text))
         # An identifier that does not lead is not made to by a numbered name beside it.
         names = {f"{word} {code}".casefold() for word, code in numbered}
         others = {one.text.casefold() for one in identifiers} - names
@@ -155,6 +155,11 @@ class RecordLookup:
     def _words(self) -> frozenset[str]:
         texts = (one.text.casefold() for one in self.identifiers)
         return frozenset(run for text in texts for run in re.findall(r"[^\W_]+", text))
+
+
+def numbered_names(text: str) -> list[tuple[str, str]]:
+    """The names of a word and a number or a letter in a text: ("article", "10"), ("hall", "A")."""
+    return [(word.casefold(), code) for word, code in _NUMBERED.findall(text)]
 
 
 def _literal(typed: str) -> re.Pattern[str]:

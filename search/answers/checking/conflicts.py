@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from ingestion.domain import CELL_SEPARATOR
 from ingestion.edition_titles import edition_title
 from ingestion.lexical.sentences import Kind, sentences
 from search.answers.checking.figure_parsing import figures
 from search.answers.checking.figures import Figure, same
-from search.answers.content_words import content
+from search.answers.content_words import STOP, content, words
 from search.answers.domain import Answered, Conflict, Passage, Statement
 
 FIRST = 3  # passages, by rank, that are compared
@@ -34,7 +35,9 @@ _YEARS = range(1900, 2101)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line with figures, at [start, end), under the heading of that stem; `words` are stems."""
+    """A line with figures, at [start, end), under the heading of that stem; `words` are stems, and
+    the first cell of a row.
+    """
 
     start: int
     end: int
@@ -59,7 +62,10 @@ def conflicts(passages: Iterable[Passage]) -> tuple[Conflict, ...]:
 
 
 def cited_conflicts(answer: Answered) -> list[Conflict]:
-    """The conflicts of which the answer cites a line."""
+    """The conflicts of which the answer cites a line, but only those whose line says most words of
+    the question: of two price lists the row that is asked for.
+    """
+    asked = set(words(answer.searched_for)) - STOP
     cited = [each for sentence in answer.sentences for each in sentence.citations]
 
     def is_cited(side: Statement) -> bool:
@@ -69,7 +75,13 @@ def cited_conflicts(answer: Answered) -> list[Conflict]:
             for each in cited
         )
 
-    return [each for each in answer.context.conflicts if any(map(is_cited, each.sides))]
+    def said(conflict: Conflict) -> int:
+        own = conflict.newer
+        return len(asked.intersection(words(own.passage.text[own.start : own.end])))
+
+    found = [each for each in answer.context.conflicts if any(map(is_cited, each.sides))]
+    most = max(map(said, found), default=0)
+    return [each for each in found if said(each) == most]
 
 
 def differ(one: str, other: str) -> bool:
@@ -157,17 +169,23 @@ def _lines(
         words = line
         for each in reversed(numbers):
             words = f"{words[: each.start]} {words[each.end :]}"
-        yield _Line(span.start, span.end, heading, frozenset(content(words)), numbers)
+        name, *cells = line.split(CELL_SEPARATOR)
+        said = frozenset([*content(words), *([name] if cells else [])])
+        yield _Line(span.start, span.end, heading, said, numbers)
 
 
 def _telling(line: str) -> Iterator[Figure]:
-    """The figures of a line that tell what a rule is: no names, versions, years or full dates."""
+    """The figures of a line that tell what a rule is: no names, versions, years or full dates.
+
+    A bare 38.50 is a version in prose, and a price in a cell of its own.
+    """
     for each in figures(line):
         if _PART_OF_NAME.search(line[: each.start]) or not each.is_sure:
             continue
         if each.dates and all(year for year, _, _ in each.dates):
             continue
         is_bare = bool(each.values) and each.unit is None
-        if is_bare and (each.decimals or any(value in _YEARS for value in each.values)):
+        is_version = bool(each.decimals) and not line[: each.start].endswith(CELL_SEPARATOR)
+        if is_bare and (is_version or any(value in _YEARS for value in each.values)):
             continue
         yield each

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import TypeVar
 
 from django.utils import timezone
@@ -246,10 +247,12 @@ def with_both_sides(quotes: Sequence[Quote], context: Context) -> tuple[Quote, .
     if not quotes:
         return ()
     first = quotes[0]
-    for conflict in context.conflicts:
+    # Of two tables the row that answers, rather than another one of the piece.
+    spans = ((first.marked.start, first.marked.end), (first.parts[0].start, first.parts[-1].end))
+    for (start, end), conflict in product(spans, context.conflicts):
         sides = {each.passage.number: each for each in conflict.sides}
         own = sides.pop(first.passage, None)
-        if own and first.parts[0].start < own.end and own.start < first.parts[-1].end:
+        if own and start < own.end and own.start < end:
             ((number, other),) = sides.items()
             both = {first.passage: first, number: quote_of(other.passage, other.start, first.score)}
             rest = [each for each in quotes if each.passage not in both]

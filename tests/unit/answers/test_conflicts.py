@@ -9,10 +9,20 @@ import pytest
 from ingestion.document_dates import DateKind, DocumentDate
 from search.answers.as_json import disagreements
 from search.answers.checking.conflicts import conflicts, differ
-from search.answers.domain import AnswerParameters, Conflict, Context
+from search.answers.domain import (
+    Answered,
+    AnswerParameters,
+    Conflict,
+    Context,
+    Mode,
+    State,
+)
 from search.answers.generating.messages import answer_messages
+from search.answers.making.drafting import quoted
 from search.answers.making.writing import with_both_sides
 from search.answers.quote_pieces import quote_of
+from search.answers.quotes import extract
+from search.domain import Query
 from tests.support.pieces import passage, piece
 from tests.support.planted_conflicts import pairs
 
@@ -96,6 +106,12 @@ def test_each_line_is_compared_with_the_one_most_like_it() -> None:
     assert {side.figure for side in only.sides} == {"£60", "£65"}
 
 
+def test_prices_without_a_unit_differ_in_cells_of_a_table() -> None:
+    rows = "Article | Goods | Price\nVF-110 | Cast film | {}\nVF-120 | Polymer film | 23.50"
+    (only,) = beside(rows.format("36.00"), rows.format("38.50"))
+    assert [side.figure for side in only.sides] == ["38.50", "36.00"]
+
+
 def test_the_newer_comes_first_by_date_or_title() -> None:
     one, other = RULE.format("24 hours"), RULE.format("48 hours")
     (found,) = beside(one, other)
@@ -128,6 +144,24 @@ def test_both_sides_are_quoted_first_and_the_rest_follows() -> None:
     assert [each.passage for each in with_both_sides(quotes, context)] == [3, 1, 2]
     assert with_both_sides(quotes[1:], context) == tuple(quotes[1:])
     assert with_both_sides((), context) == ()
+
+
+def test_of_two_price_lists_the_row_that_is_asked_for_is_compared() -> None:
+    rows = "\n".join(f"VF-{n} | Film for windows of kind {n} | {{}}{n}.50" for n in range(101, 141))
+    table = f"Article | Goods | Price\n{rows}"
+    passages = tuple(
+        passage(number, table.replace("{}", price), title)
+        for number, price, title in ((1, "1", "Prices 2025"), (2, "2", "Prices 2026"))
+    )
+    held, question = Context(passages, conflicts=conflicts(passages)), "What does VF-131 cost?"
+    found = extract(Query(question), held, embedder=None, most=1)
+    quotes = with_both_sides(found.quotes, held)
+    answer = Answered("1", question, question, Mode.AUTO, Mode.AUTO, State.DONE, context=held)
+    texts = [passages[each.passage - 1].text[each.marked.start :] for each in quotes]
+    assert [text.split("\n")[0].split(" | ")[-1] for text in texts] == ["2131.50", "1131.50"]
+    assert disagreements(quoted(answer, quotes)) == [
+        "Sources disagree. 2131.50 (source 2); 1131.50 (source 1)."
+    ]
 
 
 def test_the_model_is_told_of_both_sides() -> None:

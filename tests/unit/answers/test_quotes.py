@@ -253,6 +253,16 @@ def test_code_is_a_whole_block_after_the_sentence_that_introduces_it() -> None:
     assert f"Call weigh() to measure a load:\n\n{code}" in text.replace("**", "")
 
 
+def test_a_term_of_a_list_is_shown_without_the_terms_before_it() -> None:
+    items = ("-d name: The database.", "-t seconds: How long it waits.", "-U name: Who asks.")
+    blocks = [("heading", "Options"), *(("list_item", each) for each in items)]
+    (one,) = manual(blocks).passages
+    terms = ((one.text.index(each), ("Manual", "Options", each[:2])) for each in items)
+    held = Context((replace(one, sections=(*one.sections, *terms)), passage(2, "Bread rises.")))
+    (quote,) = extract(Query("How long does it wait?"), held, embedder=None, most=1).quotes
+    assert [one.text[part.start : part.end] for part in quote.parts] == [items[1]]
+
+
 def test_item_that_ends_in_a_colon_is_quoted_once() -> None:
     items = f"- Sails are sewn in {'the loft ' * 55}.\n- Oars are:\n\n- long.\n- red."
     text = f"{items}\n\n{'Masts are made of wood. ' * 50}"
@@ -373,6 +383,11 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where does the BSA keep beams?", "The Berlin Shed Association keeps beams.", True),
         ("Where does the BSA keep beams?", "The association keeps beams.", False),
         ("Where Does The Shed Keep Oak Beams?", "The shed keeps beams.", True),
+        ("Where are the beams of shed B?", "The beams of shed A lie on racks.", False),
+        ("Where are the beams of shed B?", "The beams of shed A and shed B lie on racks.", True),
+        ("Where are the beams of shed 3?", "The beams of shed 2 and 3 lie on racks.", True),
+        ("Where are the beams of shed 3?", "The beams of shed 12 lie on 3.5 racks.", False),
+        ("Where did beams of May 1888 lie?", "Beams of May 1889 lie here, 1888 there.", True),
     ],
 )
 def test_missing_number_or_name_makes_no_answer(question: str, text: str, is_sure: bool) -> None:
@@ -397,6 +412,16 @@ def test_long_passage_leaves_sentences_of_another_to_compare() -> None:
     held = context("The beam is kept. " * 20, "The bar is in the shed.")
     extract(Query("Where is the beam kept?"), held, embedder=embedder, most=1)
     assert any("shed" in text for text in embedder.embedded)
+
+
+KEPT = "The beam is kept in the shed."
+
+
+def test_hopeless_sentences_are_not_embedded_but_for_a_rival() -> None:
+    embedder = Alike("shed")
+    held = context(f"{KEPT} Bread rises. Yeast lives.", "Salt dissolves. Snow melts.")
+    extract(Query("Where is the beam kept in the shed?"), held, embedder=embedder, most=1)
+    assert embedder.embedded == [KEPT, "Bread rises.", "Salt dissolves."]
 
 
 def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
