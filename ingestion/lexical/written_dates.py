@@ -25,7 +25,7 @@ _NAME = "([^[:space:][:digit:][:punct:]]{3,10})"
 # The groups of each form: year, month, day, name of the month, year of this century (guessed up to
 # 2049). 3/1/2026 has two readings.
 _FORMS = {
-    rf"\m{_YEAR}-{_MONTH}-{_DAY}\M": "ymd",
+    rf"\m{_YEAR}[-/.]{_MONTH}[-/.]{_DAY}\M": "ymd",
     rf"\m{_DAY}[.] ?{_MONTH}[.] ?{_YEAR}\M": "dmy",
     r"\m([0-3][0-9])[.]([01][0-9])[.]([0-4][0-9])\M(?![.])": "dms",
     rf"\m{_LATE}/{_MONTH}/{_YEAR}\M": "dmy",

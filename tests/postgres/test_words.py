@@ -248,7 +248,8 @@ class TestSecondForms:
             ("2.50 0.0825 007731", {"2.50", "2.5", "0.0825", "007731", "7731"}),
             ("14:35 at 2 p.m.", {"14", "35", "14h35", "2", "p.m", "14h00"}),
             ("12:30 am, 9.05 Uhr", {"12", "30", "00h30", "9.05", "uhr", "09h05"}),
-            pytest.param("16:9 12:75", {"16", "9", "12", "75"}, id="no times of day"),
+            pytest.param(
+                "16:9 12:75", {"16", "9", "16to9", "12", "75", "12to75"}, id="no times of day"),
             ("ATU 6628 1234", {"atu", "6628", "1234", "atu66281234"}),
             ("المكتبة", {"المكتبة", "المكتبه"}),
             ("बन्द पम्प", {"बन्द", "बंद", "पम्प", "पंप"}),
@@ -335,6 +336,18 @@ class TestSecondForms:
             ("001b44113ab7", "card 00:1B:44:11:3A:B7", "card [00:1B:44:11:3A:B7]"),
             ("windows 11", "since Windows11 there", "since [Windows11] there"),
             ("turnip", "in A/turnip-list.final there", "in A/[turnip]-list.final there"),
+            ("1000003", "MAX = 1_000_003", "MAX = [1_000_003]"),
+            ("2034-03-08", "Sealed 2034/03/08, noon", "Sealed [2034/03/08], noon"),
+            ("8. März 2034", "Sealed 2034.03.08, noon", "Sealed [2034.03.08], noon"),
+            ("02079460958", "call +44 (0)20 7946 0958 there", "call [+44 (0)20 7946 0958] there"),
+            ("+442079460958", "call +44 (0)20 7946 0958 there", "call [+44 (0)20 7946 0958] there"),
+            ("0800 5551234", "call 0800/555 12 34 there", "call [0800/555 12 34] there"),
+            ("A+", "graded A+ there", "graded [A+] there"),
+            ("1.5 hours", "after 1½ hours there", "after [1½] [hours] there"),
+            ("1½", "after 1 1/2 hours there", "after [1 1/2] hours there"),
+            ("¾", "a 3/4 inch nut", "a [3/4] inch nut"),
+            ("0.75", "a ¾ inch nut", "a [¾] inch nut"),
+            ("1:4", "mixed 1:4 there", "mixed [1:4] there"),
         ],
     )  # fmt: skip
     def test_are_found_at_once_and_marked(self, query: str, text: str, marked: str) -> None:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import office_counts, word_documents, xlsx_formats, xlsx_repair
+from ingestion.parsing.formats import (
+    office_counts,
+    word_documents,
+    xls_texts,
+    xlsx_formats,
+    xlsx_repair,
+)
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.header_rows import is_short
 from ingestion.parsing.formats.odf_repair import drawn_on, margin_texts, with_comments
@@ -84,7 +90,9 @@ def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
 def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
     """The blocks, with the comments on the cells of a sheet and its drawn texts after it."""
     comments: dict[str, list[str]] = {}
-    if source.file_type != filetypes.XLS:
+    if source.file_type == filetypes.XLS:
+        comments |= xls_texts.texts_of(source.path)
+    else:
         with zipfile.ZipFile(source.path) as archive:
             for sheet in office_counts.members(source):
                 if not sheet.path:
