@@ -88,7 +88,7 @@ _GROUPS = "|".join(
     )
 )
 _FEWEST_IN_GROUPS, _MOST_IN_NAME = 9, 16  # a date has eight
-_FIGURES = "^[-+/() 0-9]+$|[0-9] "
+_FIGURES = "^[-+/() 0-9]+$|[0-9] |^[0-9]{3}[.][0-9]{3}[.][0-9]{4}$|^0[0-9]([.][0-9]{2}){4}$"
 _NAME = """[[:upper:]0-9&"״׳]|[а-ґ]''"""
 # A compound; decimals, fractions and versions; elision; the end of a sentence, and a host.
 _NO_NAME = (
@@ -102,23 +102,24 @@ _FRACTIONS = (
     rf"{_BESIDE}\m[0-9]+[.,](?:[0-9]{{1,2}}|[0-9]{{4,}})(?![.,]?[0-9])|"
     r"\m0+([1-9][0-9]{3,})\M"
 )
-# 12mm is 12 mm, and M8x40 has an M8.
+# 12mm is 12 mm, M8x40 has an M8, and TLS1.3 is TLS 1.3.
 _MEASURE = (
     r"(\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m[23]?|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
-    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm|"
+    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[munp][HF]|[kMGT]B|ms|min|h|s|ppm|px|rpm|"
     r"kr|[A-Z]{3})\M|"
-    r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M)"
+    r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M|"
+    r"\m([A-Z]{2,5})([0-9]+[.,][0-9]+)\M)"
 )
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
 _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
 _OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
-# SW1A 2AA and ATU 6628 1234 are one word, too.
-_CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
-# 1 1/2 is 1.5; and 1:4, which is not 4:1, one word. 1:45 is one as a time of day.
+# SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too.
+_CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}[.]?(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
+# 1 1/2 is 1.5, as is that of G1 1/2; and 1:4, which is not 4:1, one word. 1:45 is one as a time of day.
 _SHARE = (
-    r"((?<!/)\m(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
-    rf"{_BESIDE}\m([0-9]{{1,4}}):([0-9]|[6-9][0-9]|[0-9]{{3,5}})\M(?!:))"
+    r"(\m[A-Z]{0,3}(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
+    r"\m([0-9]{1,4}):([0-9]|[6-9][0-9]|[0-9]{3,5})\M(?!:))"
 )
 _NETWORK = r"(\m[0-9]{1,3}(?:[.][0-9]{1,3}){3}\M(?![.][0-9]))"
 
@@ -160,13 +161,13 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
 
 def _others_sql(text: str, *, networks: bool) -> str:
     """SQL, after that of `numbers_sql`, for measures, sizes, other digits, codes and networks."""
-    number = "translate(concat(word[2], word[4]), 'x,', ' .')"
+    number = "translate(concat(word[2], word[4], word[6]), 'x,', ' .')"
     parts = "coalesce(word[2], '0')::numeric + word[3]::numeric / word[4]::numeric"
     share = f"coalesce(word[5] || 'to' || word[6], trim_scale({parts})::text)"
     forms = (
-        (_MEASURE, f"{number} || coalesce(' ' || word[3], '')"),
+        (_MEASURE, f"concat_ws(' ', word[5], {number}, word[3])"),
         (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
-        (_CODE, "lower(translate(word[1], ' -', ''))"),
+        (_CODE, "lower(translate(word[1], '. -', ''))"),
         (_SHARE, share),
         *[(_NETWORK, "regexp_replace(word[1], '[.][0-9]+$', '')")] * networks,
     )
@@ -180,7 +181,7 @@ def _others_sql(text: str, *, networks: bool) -> str:
 # Not among other words in capitals: a heading's AND is no acronym. And C++, C#, A+, BBB-.
 _ACRONYM = (
     r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})|"
-    r"\m([A-Za-z](?:[+][+]|#)|[A-Z]{1,3}[+-]+(?![[:alnum:]]))"
+    r"\m([A-Za-z](?:[+][+]|#)|[A-Z]{1,3}[+-]+(?=[^[:alnum:]]|$))"
 )
 
 

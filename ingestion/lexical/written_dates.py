@@ -30,7 +30,7 @@ _FORMS = {
     r"\m([0-3][0-9])[.]([01][0-9])[.]([0-4][0-9])\M(?![.])": "dms",
     rf"\m{_LATE}/{_MONTH}/{_YEAR}\M": "dmy",
     rf"\m{_MONTH}/{_LATE}/{_YEAR}\M": "mdy",
-    rf"\m{_DAY}(?:st|nd|rd|th|[.])? (?:of |de )?{_NAME}[.]?,? (?:de )?{_YEAR}\M": "dny",
+    rf"\m{_DAY}(?:st|nd|rd|th|[.])?[- ](?:of |de )?{_NAME}[.]?,?[- ](?:de )?{_YEAR}\M": "dny",
     rf"\m{_NAME}[.]? {_DAY}(?:st|nd|rd|th)?,? {_YEAR}\M": "ndy",
 }
 _WIDTH = max(map(len, _NAMES)) + 2

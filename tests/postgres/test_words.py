@@ -62,6 +62,8 @@ RETYPED = [
     ("Núñez", "Mr. [Nunez] came"),
     ("LX19OPB", "The plate [LX19] [OPB] is"),
     ("कलम", "यह [क़लम] है"),
+    ("R1/2", "Threads R[½] there"),
+    ("L121-3", "Voir [L. 121-3] ici"),
 ]
 
 
@@ -348,6 +350,12 @@ class TestSecondForms:
             ("¾", "a 3/4 inch nut", "a [3/4] inch nut"),
             ("0.75", "a ¾ inch nut", "a [¾] inch nut"),
             ("1:4", "mixed 1:4 there", "mixed [1:4] there"),
+            ("2.5", "below \u22122.5 °C", "below [\u22122.5] °C"),
+            ("5 January 2038", "of 05-Jan-2038, noon", "of [05-Jan-2038], noon"),
+            ("10 uH", "a coil of 10µH there", "a coil of [10µH] there"),
+            ("555-867-5309", "call 555.867.5309 there", "call [555.867.5309] there"),
+            ("TLS 1.3", "only MQTT/TLS1.3 there", "only MQTT/[TLS1.3] there"),
+            ("1200 EUR", "paid EUR1200.00 there", "paid [EUR1200.00] there"),
         ],
     )  # fmt: skip
     def test_are_found_at_once_and_marked(self, query: str, text: str, marked: str) -> None:
@@ -421,6 +429,13 @@ class TestSecondForms:
 
     def test_a_day_with_two_readings_has_no_other_form(self) -> None:
         assert set(lexemes_of("03/04/2026")) == {"03/04/2026"}
+
+    def test_a_ratio_and_a_grade_are_not_their_likes(self) -> None:
+        texts = ["mix 1:4", "mix 4:1", "grade A+", "grade A-", "grade A", "an A+B or A-frame"]
+        pks = shelve(make_collection(), "english", [*texts, *OTHERS])
+        assert next(iter(scores("1:4"))) == pks[0]
+        assert next(iter(scores("A+ grade"))) == pks[2]
+        assert next(iter(scores("A- grade"))) == pks[3]
 
     def test_an_acronym_is_not_its_stop_word(self) -> None:
         first, *_ = shelve(
