@@ -116,7 +116,7 @@ _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE
 _OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
 # SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too.
 _CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}[.]?(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
-# 1 1/2 is 1.5, as is that of G1 1/2; and 1:4, which is not 4:1, one word. 1:45 is one as a time of day.
+# 1 1/2 is 1.5, also after a G; and 1:4, which is not 4:1, one word, as 1:45 is as a time of day.
 _SHARE = (
     r"(\m[A-Z]{0,3}(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
     r"\m([0-9]{1,4}):([0-9]|[6-9][0-9]|[0-9]{3,5})\M(?!:))"

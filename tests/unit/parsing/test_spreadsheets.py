@@ -148,11 +148,12 @@ def test_margins_and_shapes_follow_their_sheet(parse: Parse) -> None:
             "xl/drawings/_rels/drawing1.xml.rels": relations(
                 relation(office, "chart", "charts/chart1.xml")
             ),
-            "xl/charts/chart1.xml": "<c><title><tx><t>Torque by bolt</t></tx></title></c>",
+            "xl/charts/chart1.xml": "<c><title><tx><t>Torque by bolt</t></tx></title><ser>"
+            "<tx><v>Old wrench</v></tx></ser></c>",
         }
     )
     said = [block.text for block in parse(book, "a.xlsx").blocks[2:]]
-    assert said == ["Form QM-7", "Valid from May", "Torque by bolt"]
+    assert said == ["Form QM-7", "Valid from May", "Torque by bolt", "Old wrench"]
 
 
 def test_comments_follow_their_sheet(parse: Parse) -> None:
