@@ -20,15 +20,18 @@ _NOTE, _TITLE = 0x1C, 0x100D
 
 
 def texts_of(path: Path) -> dict[str, list[str]]:
-    """The texts beside the cells by sheet, comments with their author; as far as they are whole."""
+    """The texts beside the cells by sheet, each once, comments with their author.
+
+    Of a damaged file those before the damage.
+    """
     import olefile
 
-    texts: defaultdict[str, list[str]] = defaultdict(list)
+    texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
     with suppress(*DAMAGES), olefile.OleFileIO(str(path)) as container:
         for sheet, text in _texts(container.openstream(_STREAM).read()):
             if text := " ".join(text.split()):
-                texts[sheet].append(text)
-    return texts
+                texts[sheet][text] = None
+    return {sheet: list(each) for sheet, each in texts.items()}
 
 
 def _texts(workbook: bytes) -> Iterator[tuple[str, str]]:
@@ -50,8 +53,8 @@ def _texts(workbook: bytes) -> Iterator[tuple[str, str]]:
             boxes[number] += _decoded(data)
             left -= len(_decoded(data))
         elif code == _NOTE:
-            text = boxes.pop(unpack_from("<H", data, 6)[0], "")
-            yield sheet, comment_text(_decoded(data[10:]), text)
+            box, length = unpack_from("<2H", data, 6)
+            yield sheet, comment_text(_decoded(data[10:])[:length], boxes.pop(box, ""))
         elif code == _TITLE:
             yield sheet, _decoded(data[3:])
         elif code == _END:

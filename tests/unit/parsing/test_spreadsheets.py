@@ -268,7 +268,7 @@ def test_texts_beside_the_cells_of_an_xls_are_read(tmp_path: Path) -> None:
         return head + record(0x1B6, struct.pack("<10xH6x", length)) + text
 
     wide = b"\x01" + "prüfen €".encode("utf-16-le")
-    note = record(0x1C, struct.pack("<4HH", 1, 1, 0, 7, 3) + b"\0Ada")
+    note = record(0x1C, struct.pack("<4HH", 1, 1, 0, 7, 3) + b"\0Ada\0")
     first = drawn(7, b"\0Bitte ", wide, length=14) + drawn(8, b"\0A box", length=5) + note
     title = record(0x809) + record(0x100D, b"\0\0\x04\0Rain") + record(0x0A)
     sheets = [record(0x809) + first + record(0x0A), record(0x809) + title + record(0x0A)]
