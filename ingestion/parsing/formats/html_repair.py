@@ -40,7 +40,7 @@ _ROLES = {
     "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
     "cell": "td", "gridcell": "td", "rowheader": "td", "columnheader": "th",
 }  # fmt: skip
-_ROLE = re.compile(rf"\brole\s*=\s*[\"']?({'|'.join(_ROLES)})\b", re.IGNORECASE)
+_ROLE = re.compile(rf"role\s*=\s*[\"']?({'|'.join(_ROLES)})\b")
 _ELEMENT = re.compile(
     r"<(script|style)\b.*?</\1\s*>|<(/?)(?!t(?:able|body|head|foot|[rdh])\b)([a-z][\w-]*)"
     r"((?:[^\"'<>]|\"[^\"]*\"|'[^']*')*)>",
@@ -74,7 +74,7 @@ def with_tables(page: str) -> str:
             tables -= now == "table"
             return f"</{now}>"
         role = _ROLE.search(attributes or "")
-        now = _ROLES[role[1].lower()] if role else name
+        now = _ROLES[role[1]] if role else name
         if not (tables or now == "table"):
             now = name
         tables += now == "table"

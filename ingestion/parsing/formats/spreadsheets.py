@@ -15,19 +15,14 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
-from ingestion.parsing.formats import (
-    office_counts,
-    word_documents,
-    xls_texts,
-    xlsx_formats,
-    xlsx_repair,
-)
+from ingestion.parsing.formats import office_counts, word_documents, xlsx_formats, xlsx_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.header_rows import is_short
 from ingestion.parsing.formats.odf_repair import drawn_on, margin_texts, with_comments
 from ingestion.parsing.formats.office_counts import column_number
 from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.table_regions import tables_in, without_empty
+from ingestion.parsing.formats.xls_texts import texts_of
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -91,7 +86,7 @@ def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
     """The blocks, with the comments on the cells of a sheet and its drawn texts after it."""
     comments: dict[str, list[str]] = {}
     if source.file_type == filetypes.XLS:
-        comments |= xls_texts.texts_of(source.path)
+        comments |= texts_of(source.path)
     else:
         with zipfile.ZipFile(source.path) as archive:
             for sheet in office_counts.members(source):
