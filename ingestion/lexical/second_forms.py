@@ -113,13 +113,15 @@ _MEASURE = (
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
 _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
-_OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
-# SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too.
-_CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}[.]?(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
-# 1 1/2 is 1.5, also after a G; and 1:4, which is not 4:1, one word, as 1:45 is as a time of day.
-_SHARE = (
-    r"(\m[A-Z]{0,3}(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
-    r"\m([0-9]{1,4}):([0-9]|[6-9][0-9]|[0-9]{3,5})\M(?!:))"
+_OTHER_DIGITS = f"[{members(blocks(sorted(_DIGITS)))}]+"
+# SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too. 1 1/2 is 1.5, also after a G; and 1:4,
+# which is not 4:1, is one word, as 1:45 is as a time of day. In one pattern: Postgres keeps the
+# last 32 compiled.
+_CODE = (
+    r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}[.]?(?: [0-9][0-9A-Z-]{1,6}){1,4}\M|"
+    r"\m[A-Z]{0,3}(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
+    r"\m([0-9]{1,4}):([0-9]|[6-9][0-9]|[0-9]{3,5})\M(?!:)|"
+    rf"{_OTHER_DIGITS})"
 )
 _NETWORK = r"(\m[0-9]{1,3}(?:[.][0-9]{1,3}){3}\M(?![.][0-9]))"
 
@@ -163,12 +165,11 @@ def _others_sql(text: str, *, networks: bool) -> str:
     """SQL, after that of `numbers_sql`, for measures, sizes, other digits, codes and networks."""
     number = "translate(concat(word[2], word[4], word[6]), 'x,', ' .')"
     parts = "coalesce(word[2], '0')::numeric + word[3]::numeric / word[4]::numeric"
-    share = f"coalesce(word[5] || 'to' || word[6], trim_scale({parts})::text)"
+    share = f"word[5] || 'to' || word[6], trim_scale({parts})::text"
+    code = translated_sql("lower(translate(word[1], '. -', ''))", _DIGITS)
     forms = (
         (_MEASURE, f"concat_ws(' ', word[5], {number}, word[3])"),
-        (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
-        (_CODE, "lower(translate(word[1], '. -', ''))"),
-        (_SHARE, share),
+        (_CODE, f"coalesce({share}, {code})"),
         *[(_NETWORK, "regexp_replace(word[1], '[.][0-9]+$', '')")] * networks,
     )
     return "".join(
