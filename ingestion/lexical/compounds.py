@@ -57,8 +57,8 @@ def quoted_sql(expression: str) -> str:
 # of addresses.
 _NAMES = "1, 2, 3, 4, 5, 6, 9, 10, 11, 19"
 _ADDRESS = 5  # what follows is a part of it
-# The parser reads HL-200 as HL and -200; and 20 is looked for where a text has −20 °C.
-_NEGATIVE = 21
+# The parser reads HL-200 as HL and -200; and 20 is looked for where a text has −20 °C, or −20.5.
+_NEGATIVE = "20, 21"
 _MOST_IN_ADDRESS = 200
 # Where a hump begins: renameField, HTTPServer, as in `steelyard_words`, and Windows11. McDonald and
 # APIs are none, and ROS2 is one word, which is not ROS1.
@@ -76,8 +76,8 @@ _NAME = "|".join(
         "-[[:digit:]]",
     )
 )
-# A single figure as well, of No.8 and Windows7.
-_PART = "[[:alnum:]][[:alnum:]]+|(?<=[[:alpha:]][./ ])[0-9]"
+# A single figure as well, of No.8 and Windows7; the whole number of -0.05.
+_PART = "(?<=^-)..+|[[:alnum:]][[:alnum:]]+|(?<=[[:alpha:]][./ ])[0-9]"
 _PERSON = "^Ma?c[[:upper:]][[:lower:]]+$"
 
 
@@ -119,7 +119,7 @@ def names_sql(text: str) -> str:
                 FROM regexp_matches({text}, '\S*(?:{_NAME})\S*', 'g') word
             )) WITH ORDINALITY parsed(tokid, token, nth)
         ) parsed
-        WHERE tokid = {_NEGATIVE}
+        WHERE tokid IN ({_NEGATIVE}) AND token ~ '^-'
            OR tokid IN ({_NAMES}) AND before <> {_ADDRESS} AND token ~ '{_NAME}'
               AND length(token) <= CASE tokid WHEN {_ADDRESS} THEN {_MOST_IN_ADDRESS}
                                    ELSE {MOST_LETTERS} END

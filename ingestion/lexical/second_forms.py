@@ -64,16 +64,16 @@ _FOLDED = f"{_WORD}*[{_FOLDABLE}]{_WORD}*|(?<![א-ת]){_PREFIX}[א-ת]+"
 
 
 # Separators of thousands, with decimals. With other figures beside it is a date or a version.
-_BESIDE, _BEHIND = "(?<![0-9][.,])", "(?![0-9]|[., ''][0-9])"
+_BESIDE, _BEHIND = "(?<![0-9][.,])", "(?![0-9]|[., ''_][0-9])"
 _NUMBERS = (
     "|".join(
         rf"{_BESIDE}\m[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?{_BEHIND}"
-        for point, comma in ((",", "[.]"), ("[.]", ","), ("[ '']", "[.,]"))
+        for point, comma in ((",", "[.]"), ("[.]", ","), ("[ ''_]", "[.,]"))
     )
     + rf"|{_BESIDE}\m[1-9][0-9]?(?:,[0-9]{{2}}){{1,3}},[0-9]{{3}}{_BEHIND}"
 )  # India's
 # A number with a separator of another kind at its end.
-_DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''].*[.]|^[0-9]+[ ''].*,"
+_DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''_].*[.]|^[0-9]+[ ''_].*,"
 # Accounts and cards in groups of four; books; telephones; network cards; and names of parts with
 # marks between them, which people leave out: HL-200, H.264, R&D, TCP/IP, O'Brien, צה"ל.
 _GROUPS = "|".join(
@@ -81,13 +81,14 @@ _GROUPS = "|".join(
         r"\m[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,3})?\M",
         r"\m[0-9]{4}(?: [0-9]{4}){2,4}\M",
         r"\m97[89](?: [0-9]+){3} [0-9]\M",
-        r"(?:[+][0-9]{1,3}[-/ ]?|[(][0-9]{2,5}[)] ?)[0-9]+(?:[-/ ][0-9]+){0,4}\M",
+        r"(?:[+][0-9]{1,3}[-/ ]?(?:[(]0[)] ?)?|[(][0-9]{2,5}[)] ?|\m0[0-9]{1,4}[-/ ])"
+        r"[0-9]+(?:[-/ ][0-9]+){0,4}\M",
         r"\m[[:xdigit:]]{2}(?::[[:xdigit:]]{2}){5}\M",
         r"""\m[[:alnum:]]+(?:(?:[-./&"״׳]|''(?:'')?)[[:alnum:]]+)+\M""",
     )
 )
 _FEWEST_IN_GROUPS, _MOST_IN_NAME = 9, 16  # a date has eight
-_FIGURES = "^[-+/() 0-9]+$|[0-9] "
+_FIGURES = "^[-+/() 0-9]+$|[0-9] |^[0-9]{3}[.][0-9]{3}[.][0-9]{4}$|^0[0-9]([.][0-9]{2}){4}$"
 _NAME = """[[:upper:]0-9&"״׳]|[а-ґ]''"""
 # A compound; decimals, fractions and versions; elision; the end of a sentence, and a host.
 _NO_NAME = (
@@ -101,19 +102,27 @@ _FRACTIONS = (
     rf"{_BESIDE}\m[0-9]+[.,](?:[0-9]{{1,2}}|[0-9]{{4,}})(?![.,]?[0-9])|"
     r"\m0+([1-9][0-9]{3,})\M"
 )
-# 12mm is 12 mm, and M8x40 has an M8.
+# 12mm is 12 mm, M8x40 has an M8, and TLS1.3 is TLS 1.3.
 _MEASURE = (
-    r"\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m[23]?|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
-    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[kMGT]B|ms|min|h|s|ppm|px|rpm|"
+    r"(\m([0-9]+(?:[.,][0-9]+)?)([cdkmnu]?m[23]?|[kmu]?g|[mu]?l|[kmM]?V|[kMG]?W|k?Wh|mA|m?Ah|[kMG]?Hz|"
+    r"[kMh]?Pa|m?bar|k?N|Nm|k?J|dB|[kM]?Ω|[mu]?S|[munp][HF]|[kMGT]B|ms|min|h|s|ppm|px|rpm|"
     r"kr|[A-Z]{3})\M|"
-    r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M"
+    r"\m([A-Za-z]{0,2}[0-9]+(?:[.,][0-9]+)?(?:x[0-9]+(?:[.,][0-9]+)?){1,2})\M|"
+    r"\m([A-Z]{2,5})([0-9]+[.,][0-9]+)\M)"
 )
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
 _DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
-_OTHER_DIGITS = f"([{members(blocks(sorted(_DIGITS)))}]+)"
-# SW1A 2AA and ATU 6628 1234 are one word, too.
-_CODE = r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}(?: [0-9][0-9A-Z-]{1,6}){1,4}\M)"
+_OTHER_DIGITS = f"[{members(blocks(sorted(_DIGITS)))}]+"
+# SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too. 1 1/2 is 1.5, also after a G; and 1:4,
+# which is not 4:1, is one word, as 1:45 is as a time of day. In one pattern: Postgres keeps the
+# last 32 compiled.
+_CODE = (
+    r"(\m[A-Z]{1,4}[0-9A-Z]{0,3}[.]?(?: [0-9][0-9A-Z-]{1,6}){1,4}\M|"
+    r"\m[A-Z]{0,3}(?:([0-9]{1,4}) {1,2})?([1-7])/([248])\M(?!/)|"
+    r"\m([0-9]{1,4}):([0-9]|[6-9][0-9]|[0-9]{3,5})\M(?!:)|"
+    rf"{_OTHER_DIGITS})"
+)
 _NETWORK = r"(\m[0-9]{1,3}(?:[.][0-9]{1,3}){3}\M(?![.][0-9]))"
 
 
@@ -135,7 +144,8 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
     UNION ALL
     SELECT word[1], {_bare_sql("lower(joined)")}, nth
     FROM regexp_matches({text}, '({_GROUPS})', 'g') WITH ORDINALITY matched(word, nth),
-         regexp_replace(word[1], '[^[:alnum:]]', '', 'g') joined
+         regexp_replace(word[1], '[^[:alnum:](]', '', 'g') digits,
+         translate(regexp_replace(digits, '([0-9])[(]0(.*)', '\1\2 0\2'), '(', '') joined
     WHERE CASE WHEN word[1] ~ '{_FIGURES}' THEN length(joined) >= {_FEWEST_IN_GROUPS}
                ELSE length(joined) <= {_MOST_IN_NAME}
                     AND word[1] ~ '{_NAME}' AND word[1] !~ '{_NO_NAME}' END
@@ -153,27 +163,32 @@ def numbers_sql(text: str, *, networks: bool = True) -> str:
 
 def _others_sql(text: str, *, networks: bool) -> str:
     """SQL, after that of `numbers_sql`, for measures, sizes, other digits, codes and networks."""
-    number = "translate(concat(word[1], word[3]), 'x,', ' .')"
+    number = "translate(concat(word[2], word[4], word[6]), 'x,', ' .')"
+    parts = "coalesce(word[2], '0')::numeric + word[3]::numeric / word[4]::numeric"
+    share = f"word[5] || 'to' || word[6], trim_scale({parts})::text"
+    code = translated_sql("lower(translate(word[1], '. -', ''))", _DIGITS)
     forms = (
-        (_MEASURE, f"{number} || coalesce(' ' || word[2], '')"),
-        (_OTHER_DIGITS, translated_sql("word[1]", _DIGITS)),
-        (_CODE, "lower(translate(word[1], ' -', ''))"),
+        (_MEASURE, f"concat_ws(' ', word[5], {number}, word[3])"),
+        (_CODE, f"coalesce({share}, {code})"),
         *[(_NETWORK, "regexp_replace(word[1], '[.][0-9]+$', '')")] * networks,
     )
     return "".join(
-        f"UNION ALL SELECT concat(word[1], word[2], word[3]), {form}, nth"  # noqa: S608  # ours
+        f"UNION ALL SELECT word[1], {form}, nth"  # noqa: S608  # ours
         f" FROM regexp_matches({text}, '{pattern}', 'g') WITH ORDINALITY matched(word, nth)\n"
         for pattern, form in forms
     )
 
 
-# Not among other words in capitals: a heading's AND is no acronym. And C++, C#.
-_ACRONYM = r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})|\m([A-Za-z](?:[+][+]|#))"
+# Not among other words in capitals: a heading's AND is no acronym. And C++, C#, A+, BBB-.
+_ACRONYM = (
+    r"(?<![A-Z] )\m([A-Z]{2,5})\M(?! [A-Z]{2})|"
+    r"\m([A-Za-z](?:[+][+]|#)|[A-Z]{1,3}[+-]+(?=[^[:alnum:]]|$))"
+)
 
 
 def acronyms_sql(text: str, config: str) -> str:
     """SQL for a table of the text's acronyms that are stop words under the configuration, and of
-    its names with signs that the parser drops: C++, F#.
+    its names with signs that the parser drops: C++, F#, A+.
 
     Its columns are `acronym`, which no stemmer yields as it is in capitals, and `nth`.
     """

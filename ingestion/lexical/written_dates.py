@@ -25,12 +25,12 @@ _NAME = "([^[:space:][:digit:][:punct:]]{3,10})"
 # The groups of each form: year, month, day, name of the month, year of this century (guessed up to
 # 2049). 3/1/2026 has two readings.
 _FORMS = {
-    rf"\m{_YEAR}-{_MONTH}-{_DAY}\M": "ymd",
+    rf"\m{_YEAR}[-/.]{_MONTH}[-/.]{_DAY}\M": "ymd",
     rf"\m{_DAY}[.] ?{_MONTH}[.] ?{_YEAR}\M": "dmy",
     r"\m([0-3][0-9])[.]([01][0-9])[.]([0-4][0-9])\M(?![.])": "dms",
     rf"\m{_LATE}/{_MONTH}/{_YEAR}\M": "dmy",
     rf"\m{_MONTH}/{_LATE}/{_YEAR}\M": "mdy",
-    rf"\m{_DAY}(?:st|nd|rd|th|[.])? (?:of |de )?{_NAME}[.]?,? (?:de )?{_YEAR}\M": "dny",
+    rf"\m{_DAY}(?:st|nd|rd|th|[.])?[- ](?:of |de )?{_NAME}[.]?,?[- ](?:de )?{_YEAR}\M": "dny",
     rf"\m{_NAME}[.]? {_DAY}(?:st|nd|rd|th)?,? {_YEAR}\M": "ndy",
 }
 _WIDTH = max(map(len, _NAMES)) + 2

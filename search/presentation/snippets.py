@@ -101,8 +101,9 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
     patterns = []
     for compound in compounds:
         edge = f"{beyond}|-" if "-" in compound else beyond
-        # Parts may be marked as words of their own: C++, R&D.
-        word = re.sub(r"(\\?[^\w\\])", rf"{MARK_END}?\1{MARK_START}?", re.escape(compound))
+        # Parts may be marked as words of their own: C++, R&D, and -3 of L. 121-3.
+        mark = f"[{MARK_START}{MARK_END}]*"
+        word = re.sub(r"(\\?[^\w\\])", rf"{mark}\1{mark}", re.escape(compound))
         patterns.append(rf"(?<!{edge}){MARK_START}?{word}{MARK_END}?(?!{edge})")
     return re.sub(
         "|".join(patterns),

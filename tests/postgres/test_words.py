@@ -62,6 +62,8 @@ RETYPED = [
     ("Núñez", "Mr. [Nunez] came"),
     ("LX19OPB", "The plate [LX19] [OPB] is"),
     ("कलम", "यह [क़लम] है"),
+    ("R1/2", "Threads R[½] there"),
+    ("L121-3", "Voir [L. 121-3] ici"),
 ]
 
 
@@ -248,7 +250,8 @@ class TestSecondForms:
             ("2.50 0.0825 007731", {"2.50", "2.5", "0.0825", "007731", "7731"}),
             ("14:35 at 2 p.m.", {"14", "35", "14h35", "2", "p.m", "14h00"}),
             ("12:30 am, 9.05 Uhr", {"12", "30", "00h30", "9.05", "uhr", "09h05"}),
-            pytest.param("16:9 12:75", {"16", "9", "12", "75"}, id="no times of day"),
+            pytest.param(
+                "16:9 12:75", {"16", "9", "16to9", "12", "75", "12to75"}, id="no times of day"),
             ("ATU 6628 1234", {"atu", "6628", "1234", "atu66281234"}),
             ("المكتبة", {"المكتبة", "المكتبه"}),
             ("बन्द पम्प", {"बन्द", "बंद", "पम्प", "पंप"}),
@@ -335,6 +338,24 @@ class TestSecondForms:
             ("001b44113ab7", "card 00:1B:44:11:3A:B7", "card [00:1B:44:11:3A:B7]"),
             ("windows 11", "since Windows11 there", "since [Windows11] there"),
             ("turnip", "in A/turnip-list.final there", "in A/[turnip]-list.final there"),
+            ("1000003", "MAX = 1_000_003", "MAX = [1_000_003]"),
+            ("2034-03-08", "Sealed 2034/03/08, noon", "Sealed [2034/03/08], noon"),
+            ("8. März 2034", "Sealed 2034.03.08, noon", "Sealed [2034.03.08], noon"),
+            ("02079460958", "call +44 (0)20 7946 0958 there", "call [+44 (0)20 7946 0958] there"),
+            ("+442079460958", "call +44 (0)20 7946 0958 there", "call [+44 (0)20 7946 0958] there"),
+            ("0800 5551234", "call 0800/555 12 34 there", "call [0800/555 12 34] there"),
+            ("A+", "graded A+ there", "graded [A+] there"),
+            ("1.5 hours", "after 1½ hours there", "after [1½] [hours] there"),
+            ("1½", "after 1 1/2 hours there", "after [1 1/2] hours there"),
+            ("¾", "a 3/4 inch nut", "a [3/4] inch nut"),
+            ("0.75", "a ¾ inch nut", "a [¾] inch nut"),
+            ("1:4", "mixed 1:4 there", "mixed [1:4] there"),
+            ("2.5", "below \u22122.5 °C", "below [\u22122.5] °C"),
+            ("5 January 2038", "of 05-Jan-2038, noon", "of [05-Jan-2038], noon"),
+            ("10 uH", "a coil of 10µH there", "a coil of [10µH] there"),
+            ("555-867-5309", "call 555.867.5309 there", "call [555.867.5309] there"),
+            ("TLS 1.3", "only MQTT/TLS1.3 there", "only MQTT/[TLS1.3] there"),
+            ("1200 EUR", "paid EUR1200.00 there", "paid [EUR1200.00] there"),
         ],
     )  # fmt: skip
     def test_are_found_at_once_and_marked(self, query: str, text: str, marked: str) -> None:
@@ -408,6 +429,13 @@ class TestSecondForms:
 
     def test_a_day_with_two_readings_has_no_other_form(self) -> None:
         assert set(lexemes_of("03/04/2026")) == {"03/04/2026"}
+
+    def test_a_ratio_and_a_grade_are_not_their_likes(self) -> None:
+        texts = ["mix 1:4", "mix 4:1", "grade A+", "grade A-", "grade A", "an A+B or A-frame"]
+        pks = shelve(make_collection(), "english", [*texts, *OTHERS])
+        assert next(iter(scores("1:4"))) == pks[0]
+        assert next(iter(scores("A+ grade"))) == pks[2]
+        assert next(iter(scores("A- grade"))) == pks[3]
 
     def test_an_acronym_is_not_its_stop_word(self) -> None:
         first, *_ = shelve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import defaultdict
 
 from ingestion.parsing.formats.asides import reading_mark
 from ingestion.parsing.formats.pandoc_tree import strip_tags
@@ -20,9 +21,11 @@ _LINE_NUMBER = re.compile(rf"<(span|a){_NUMBERS}[^<>]*>\s*\d+\s*</\1>", re.IGNOR
 _NUMBER_CELL = re.compile(
     rf"<td{_NUMBERS}[^<>]*>(?:[\s\d]|<(?!/?t[dr]\b)[^<>]*>)*</td>", re.IGNORECASE
 )
-# Of a form: a text that was typed, and the choices of a list, which pandoc runs together.
+# Of a form: a text that was typed; fields and the choices of a list, where pandoc joins words.
 _TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
-_CHOICE = re.compile(r"(<option\b)", re.IGNORECASE)
+_CHOICE = re.compile(r"(<(?:option|input|select)\b|</select\b)", re.IGNORECASE)
+# Of a first row of <th> pandoc makes a head, but not within these.
+_BODY = re.compile(r"</?tbody\b[^<>]*>", re.IGNORECASE)
 _DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(r"<(text|foreignObject)\b[^<>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
 _RUBY = re.compile(r"<ruby\b[^<>]*>(.*?)</ruby\s*>", re.DOTALL | re.IGNORECASE)
@@ -32,6 +35,17 @@ _PAIR = re.compile(
     r"(.*?)<rt\b[^<>]*>(.*?)(?:</rt\s*>|(?=<r(?:b|t|tc)\b)|$)", re.DOTALL | re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]*>")
+# Tables of other elements, by their roles (WAI-ARIA). Elements of tables have spans: they stay.
+_ROLES = {
+    "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
+    "cell": "td", "gridcell": "td", "rowheader": "td", "columnheader": "th",
+}  # fmt: skip
+_ROLE = re.compile(rf"role\s*=\s*[\"']?({'|'.join(_ROLES)})\b")
+_ELEMENT = re.compile(
+    r"<(script|style)\b.*?</\1\s*>|<(/?)(?!t(?:able|body|head|foot|[rdh])\b)([a-z][\w-]*)"
+    r"((?:[^\"'<>]|\"[^\"]*\"|'[^']*')*)>",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def with_frames(page: str) -> str:
@@ -45,12 +59,37 @@ def _content(frame: re.Match[str]) -> str:
     return f"<div>{_AROUND_A_BODY.sub('', html.unescape(framed[1] or framed[2] or ''))}</div>"
 
 
+def with_tables(page: str) -> str:
+    """The page with the tables that are made of elements with roles as tables."""
+    if not _ROLE.search(page):
+        return page
+    opened: defaultdict[str, list[str]] = defaultdict(list)  # as they are now, by name
+    tables = 0
+
+    def renamed(tag: re.Match[str]) -> str:
+        nonlocal tables
+        _, is_end, name, attributes = tag.groups()
+        if is_end:
+            now = opened[name].pop() if opened[name] else name
+            tables -= now == "table"
+            return f"</{now}>"
+        role = _ROLE.search(attributes or "")
+        now = _ROLES[role[1]] if role else name
+        if not (tables or now == "table"):
+            now = name
+        tables += now == "table"
+        opened[name].append(now)
+        return tag[0] if now == name else f"<{now}>"
+
+    return _ELEMENT.sub(renamed, page)
+
+
 def repaired(page: str) -> str:
     """The page with the words of forms, of drawings and of readings (`asides`) as text.
 
     Without the numbers of the lines of listings, which may be a column beside.
     """
-    page = _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", page))
+    page = _BODY.sub("", _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", page)))
     page = _CHOICE.sub(r" \1", _TYPED.sub(r"\1div", page))
     return _RUBY.sub(_readings, _DRAWING.sub(_labels, page))
 

@@ -229,7 +229,7 @@ class _MessageReader:
             )
 
     def _best(self, part: Message) -> Message:
-        """The plain text, unless it has less than half as many words as the HTML.
+        """The plain text, unless it lacks more than half of the words of the HTML.
 
         Plain text lacks the layout tables of HTML mail.
         """
@@ -240,8 +240,9 @@ class _MessageReader:
         if plain is None or rich is None:
             return plain or rich or children[0]
         page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
-        words = len(strip_tags(decode_html(_payload(page))).split()) if page is not None else 0
-        return plain if 2 * len(_plain(plain).split()) >= words else rich
+        words = strip_tags(decode_html(_payload(page))).split() if page is not None else []
+        lacks = {*words} - {*_plain(plain).split()}
+        return plain if 2 * sum(word in lacks for word in words) <= len(words) else rich
 
     def _html(self, data: bytes, level: int) -> Iterator[Block]:
         path = self._source.scratch / f"body-{self._parts}.html"

@@ -47,6 +47,18 @@ _KRAMDOWN = re.compile(r"\s*\{:[^{}]*\}$")
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w-]*)>"), re.compile(r"</([A-Za-z][\w-]*)\s*>")
 # Elements that need no end.
 _NEVER_CLOSED = frozenset("br hr wbr img input p li dd dt td th tr summary option col".split())  # noqa: SIM905
+# MkDocs' admonitions, open or folded, and its tabs: a kind or a title, and a body that is indented
+# as a listing is. Those in a listing are examples.
+_CONTAINER = re.compile(
+    r"""
+      ^[ ]*(`{3,}|~{3,})[^\n]*\n(?s:.*?)^[ ]*\1[`~]*[ ]*$
+    | ^(?P<indent>[ ]*)
+      (?:(?:!!!|\?\?\?\+?)[ ]+(?P<kind>[A-Za-z][\w -]*?)(?:[ ]+"(?P<title>[^"\n]*)")?
+        |===[!+]?[ ]+"(?P<tab>[^"\n]+)")[ ]*\n
+      (?P<body>(?:[ \t]*\n|(?P=indent)(?:[ ]{4}|\t)[^\n]*(?:\n|\Z))+)
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
@@ -57,6 +69,7 @@ class MarkdownParser:
 
     def extract(self, source: Source) -> Extraction:
         text, metadata = _without_toml(decode(source.path.read_bytes()))
+        text = _unfolded(text)
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
         result = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
@@ -137,6 +150,21 @@ def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
         stated=currency.values_of(fields),
     )
     return text[front.end() :], metadata
+
+
+def _unfolded(text: str) -> str:
+    """The text with the bodies of MkDocs' containers as text below their titles."""
+
+    def unfolded(match: re.Match[str]) -> str:
+        indent, body = match["indent"], match["body"]
+        if not (body or "").strip():
+            return match[0]
+        kind, *_ = (match["kind"] or "").split() or [""]
+        title = match["tab"] or (kind.capitalize() if match["title"] is None else match["title"])
+        body = re.sub(rf"^{indent}(?: {{4}}|\t)", indent, body, flags=re.MULTILINE)
+        return f"{indent}{title}\n\n{_unfolded(body)}\n"
+
+    return _CONTAINER.sub(unfolded, text)
 
 
 def _moment(value: object) -> str:

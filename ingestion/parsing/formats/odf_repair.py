@@ -66,6 +66,12 @@ _OBJECT = re.compile(
 _TABLE = re.compile(rb"<table:table[\s>].*</table:table>", re.DOTALL)
 _PARAGRAPHS = re.compile(rb"<text:p\b[^<>]*>.*?</text:p>", re.DOTALL)
 _TITLE = re.compile(rb"<chart:((?:sub)?title)\b[^<>]*>(.*?)</chart:\1>", re.DOTALL)
+# A drawn element without another one of its kind, and the rest of the paragraph that it is in.
+_DRAWN = rb"<draw:([\w-]+)\b[^<>]*(?<!/)>([^<]*(?:<(?!/?draw:\1\b)[^<]*)*)</draw:\1>"
+_DRAWN_IN_TEXT = re.compile(_DRAWN + rb"([^<]*(?:<(?!/?text:[ph]\b)[^<]*)*</text:[ph]>)")
+_DRAWN_BESIDE_TEXT = re.compile(_DRAWN)
+_BOX = re.compile(rb"<draw:text-box\b[^<>]*>(.*)</draw:text-box>", re.DOTALL)
+_MOST_BESIDE = 20  # boxes in a paragraph, each of which takes a pass over the content; a guess
 _BODY_START = re.compile(rb"<office:text(?:\s[^<>]*)?(?<!/)>")
 # The text in Unicode, of a text and what is before it.
 _Change = Callable[[str, str], str]
@@ -79,7 +85,7 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     content = archive.read(CONTENT)
     styles = archive.read(_STYLES) if _STYLES in archive.namelist() else b""
     changes = _changes(styles) | _changes(content)
-    content = repaired(content, archive, changes)
+    content = repaired(_with_boxes(content), archive, changes)
     headers, footers = margin_parts(styles)
     top, bottom = (_rewritten(b"".join(parts), changes) for parts in (headers, footers))
     content = _BODY_START.sub(lambda match: match[0] + top, content, count=1)
@@ -139,6 +145,25 @@ def with_comments(content: bytes, element: bytes) -> bytes:
         return element % mark if mark else b""
 
     return _ANNOTATION.sub(marked, content)
+
+
+def _with_boxes(content: bytes) -> bytes:
+    """The content with the text of boxes and shapes after the paragraph that they are in.
+
+    anydoc joins it with the words beside it, and leaves it out beside paragraphs.
+    """
+
+    def moved(match: re.Match[bytes]) -> bytes:
+        box = _BOX.search(match[2])
+        text = box[1] if box else b"".join(_PARAGRAPHS.findall(match[2]))
+        rest = match[3] if match.re is _DRAWN_IN_TEXT else b""
+        return rest + text if text else match[0]
+
+    for _ in range(_MOST_BESIDE if b"<draw:" in content else 0):
+        content, before = _DRAWN_IN_TEXT.sub(moved, content), content
+        if content == before:
+            break
+    return _DRAWN_BESIDE_TEXT.sub(moved, content)
 
 
 def _with_objects(content: bytes, archive: zipfile.ZipFile) -> bytes:

@@ -251,7 +251,7 @@ def _content(page: ParsedPage, words: WordReader) -> list[Placed]:
 
 
 def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
-    """The page's blocks; with the size of their letters if `is_sized`."""
+    """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
     whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
@@ -267,6 +267,10 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
             bottom = top + box.height if box else page.height
             size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
             out.append(Placed(block, top, bottom, size))
+    # A legend in the margin, the name of an axis: liteparse has them in no block.
+    aside = "\n".join(item.text for item in page.text_items if round(item.rotation / 90) % 2)
+    if aside.strip():
+        out.append(Placed(Block(BlockKind.PARAGRAPH, aside, page=page.page_num), 0, 0))
     return out
 
 

@@ -22,6 +22,7 @@ from ingestion.parsing.formats.odf_repair import drawn_on, margin_texts, with_co
 from ingestion.parsing.formats.office_counts import column_number
 from ingestion.parsing.formats.ooxml import changed
 from ingestion.parsing.formats.table_regions import tables_in, without_empty
+from ingestion.parsing.formats.xls_texts import texts_of
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -84,7 +85,9 @@ def _repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
 def _commented(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
     """The blocks, with the comments on the cells of a sheet and its drawn texts after it."""
     comments: dict[str, list[str]] = {}
-    if source.file_type != filetypes.XLS:
+    if source.file_type == filetypes.XLS:
+        comments |= texts_of(source.path)
+    else:
         with zipfile.ZipFile(source.path) as archive:
             for sheet in office_counts.members(source):
                 if not sheet.path:

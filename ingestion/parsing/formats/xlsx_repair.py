@@ -32,6 +32,8 @@ _THREADED = re.compile(
 _PERSON = re.compile(rb"<(?:\w+:)?person\s([^<>]*)>")
 _BODY = re.compile(rb"<((?:\w+:)?)txBody>(.*?)</\1txBody>", re.DOTALL)
 _TITLE = re.compile(rb"<((?:\w+:)?)title>(.*?)</\1title>", re.DOTALL)
+# Of a series whose name is in no cell.
+_SERIES = re.compile(rb"<(?:\w+:)?tx>\s*<((?:\w+:)?v)>([^<]*)</\1>")
 _PARAGRAPH_END = re.compile(rb"</(?:\w+:)?p>|<(?:\w+:)?br\b")
 _MARGIN = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]*)<")
 _PLACE = re.compile(r"&[LCR]")
@@ -90,7 +92,7 @@ def comments_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
 
 
 def drawn_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
-    """The texts of a sheet's margins and shapes, and the titles of its charts and their axes."""
+    """The texts of a sheet's margins and shapes, and the titles of its charts, axes and series."""
     margins = _MARGIN.findall(read_member(archive, sheet))
     parts = dict.fromkeys(part for margin in margins for part in _PLACE.split(plain(margin)))
     yield from (_FORM.sub("", part).strip() for part in parts if "&P" not in part)
@@ -100,8 +102,9 @@ def drawn_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
                 yield _flowing(body)
             for chart in relations(archive, name).values():
                 if "/charts/" in chart and chart.endswith(".xml"):
-                    for _, title in _TITLE.findall(read_member(archive, chart)):
-                        yield _flowing(title)
+                    part = read_member(archive, chart)
+                    yield from (_flowing(title) for _, title in _TITLE.findall(part))
+                    yield from (plain(name) for _, name in _SERIES.findall(part))
 
 
 def _flowing(body: bytes) -> str:

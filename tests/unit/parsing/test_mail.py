@@ -51,10 +51,12 @@ def test_html_alone_keeps_its_structure_below_the_subject(parse: Parse) -> None:
     ("plain", "chosen"),
     [
         ("See the browser.", "The long arm carries the weight along its whole scale."),
+        ("Your program does not show this message as it was meant to be.",
+         "The long arm carries the weight along its whole scale."),
         ("The long arm carries a weight along it.", "The long arm carries a weight along it."),
     ],
-    ids=["a stub gives way to HTML", "else plain text"],
-)
+    ids=["a stub gives way to HTML", "so do other words", "else plain text"],
+)  # fmt: skip
 def test_html_body_is_preferred_if_it_is_better(parse: Parse, plain: str, chosen: str) -> None:
     message = (
         HEADERS + "Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"

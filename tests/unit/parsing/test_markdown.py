@@ -13,6 +13,9 @@ from ingestion.parsing.formats import markdown
 from ingestion.parsing.formats.pandoc_tree import Node
 from ingestion.parsing.limits import ParseLimits
 
+from .conftest import Parse
+from .shorthand import code, h, li, p
+
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = ParseLimits()
 CASES = (
@@ -109,3 +112,26 @@ def test_pandoc_reads_only_unusual_paragraphs() -> None:
 def test_file_beyond_commonmark_is_read_by_pandoc(text: str) -> None:
     with pytest.raises(markdown.BeyondCommonMark):
         markdown.nodes_of(text, by_pandoc)
+
+
+def test_bodies_of_mkdocs_containers_are_text_below_their_titles(parse: Parse) -> None:
+    text = (
+        '# Pump\n\n!!! note\n    Bleed the line.\n\n    - slowly\n\n!!! danger inline end "Hot"\n'
+        '    Wait.\n\n    ??? tip ""\n\n        Open it.\n\n=== "Linux"\n\n'
+        "    ```sh\n    vent 30\n    ```\n\nStart.\n\n!!! is no mark here\n\n"
+        "```\n!!! note\n    An example.\n```\n"
+    )
+    assert list(parse(text, "a.md").blocks) == [
+        h(1, "Pump"),
+        p("Note"),
+        p("Bleed the line."),
+        li(0, "slowly"),
+        p("Hot"),
+        p("Wait."),
+        p("Open it."),
+        p("Linux"),
+        code("vent 30"),
+        p("Start."),
+        p("!!! is no mark here"),
+        code("!!! note\n    An example."),
+    ]

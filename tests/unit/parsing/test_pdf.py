@@ -195,6 +195,22 @@ def test_repeated_title_appears_once(parse: Parse) -> None:
     assert found.count(f"paragraph {LONG[:19].rstrip()}") == 2
 
 
+def test_turned_text_beside_upright_text_follows_it_unless_it_recurs(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for number in range(1, 6):
+        for line in range(3):
+            canvas.drawString(60, 500 - 40 * line, f"Turn {line} of windlass {number} was counted.")
+        canvas.rotate(90)
+        canvas.drawString(300, -500, "Confidential")
+        canvas.drawString(300, -540, "Depth in metres" if number == 1 else "")
+        canvas.showPage()
+    canvas.save()
+    texts = [(block.text, block.page) for block in parse(out.getvalue(), "a.pdf").blocks]
+    assert ("Confidential\nDepth in metres", 1) in texts
+    assert "Confidential" not in dict(texts)
+
+
 def test_a_page_that_is_turned_without_its_text_is_read(parse: Parse) -> None:
     out = io.BytesIO()
     page = Canvas(out, invariant=1)

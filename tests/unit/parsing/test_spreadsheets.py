@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from ingestion.domain import BlockKind
 from ingestion.errors import NoText, ParseLimitExceeded
+from ingestion.parsing.formats.xls_texts import texts_of
 from tests.samples.builders import TABLE, make_zip
+from tests.samples.outlook import make_ole
 from tests.samples.spreadsheets import make_ods, make_xlsx
 
 from .conftest import Parse
@@ -144,11 +148,12 @@ def test_margins_and_shapes_follow_their_sheet(parse: Parse) -> None:
             "xl/drawings/_rels/drawing1.xml.rels": relations(
                 relation(office, "chart", "charts/chart1.xml")
             ),
-            "xl/charts/chart1.xml": "<c><title><tx><t>Torque by bolt</t></tx></title></c>",
+            "xl/charts/chart1.xml": "<c><title><tx><t>Torque by bolt</t></tx></title><ser>"
+            "<tx><v>Old wrench</v></tx></ser></c>",
         }
     )
     said = [block.text for block in parse(book, "a.xlsx").blocks[2:]]
-    assert said == ["Form QM-7", "Valid from May", "Torque by bolt"]
+    assert said == ["Form QM-7", "Valid from May", "Torque by bolt", "Old wrench"]
 
 
 def test_comments_follow_their_sheet(parse: Parse) -> None:
@@ -249,3 +254,36 @@ def test_margins_and_charts_of_an_ods_follow_its_tables(parse: Parse) -> None:
     more = {"Object 1/content.xml": f"<c>{title}</c>", "styles.xml": styles}
     document = parse(make_zip({**book, **more}), "a.ods")
     assert document.blocks == (h(2, "Regions"), table(*TABLE), p("Output"), p("Confidential"))
+
+
+def test_texts_beside_the_cells_of_an_xls_are_read(tmp_path: Path) -> None:
+    """Of records as [MS-XLS] has them: a note in two parts, a box, the title of a chart."""
+
+    def record(kind: int, content: bytes = b"") -> bytes:
+        return struct.pack("<HH", kind, len(content)) + content
+
+    def drawn(number: int, *parts: bytes, length: int) -> bytes:
+        text = b"".join(record(0x3C, part) for part in parts) + record(0x3C, bytes(16))
+        head = record(0x5D, struct.pack("<4H", 0x15, 18, 0x19, number))
+        return head + record(0x1B6, struct.pack("<10xH6x", length)) + text
+
+    wide = b"\x01" + "prüfen €".encode("utf-16-le")
+    note = record(0x1C, struct.pack("<4HH", 1, 1, 0, 7, 3) + b"\0Ada\0")
+    first = drawn(7, b"\0Bitte ", wide, length=14) + drawn(8, b"\0A box", length=5) + note
+    title = record(0x809) + record(0x100D, b"\0\0\x04\0Rain") + record(0x0A)
+    sheets = [record(0x809) + first + record(0x0A), record(0x809) + title + record(0x0A)]
+    names = ("Stock", "Rain")
+    size = 8 + sum(4 + 8 + len(name) for name in names)
+    places = (size, size + len(sheets[0]))
+    listed = b"".join(
+        record(0x85, struct.pack("<IHBB", place, 0, len(name), 0) + name.encode())
+        for name, place in zip(names, places, strict=True)
+    )
+    workbook = record(0x809) + listed + record(0x0A) + b"".join(sheets)
+    path = tmp_path / "a.xls"
+    path.write_bytes(make_ole({"Workbook": workbook}))
+    assert texts_of(path) == {"Stock": ["Ada: Bitte prüfen €", "A box"], "Rain": ["Rain"]}
+    path.write_bytes(make_ole({"Workbook": workbook[:-18]}))
+    assert texts_of(path) == {"Stock": ["Ada: Bitte prüfen €", "A box"]}
+    path.write_bytes(b"no workbook")
+    assert texts_of(path) == {}

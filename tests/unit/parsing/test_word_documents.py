@@ -339,6 +339,19 @@ def test_headers_footers_and_comments_of_a_doc(tmp_path: Path, is_compressed: bo
     assert blocks == [p("KD-1"), p("First"), p("Body"), p("IBAN Page"), p("too low")]
 
 
+def test_boxes_and_shapes_of_an_odt_follow_their_paragraph(parse: Parse) -> None:
+    """A box alone, two in a paragraph, a box in a box, a group of shapes, and a picture."""
+    box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>".format
+    shapes = "<draw:rect><text:p>D</text:p></draw:rect><draw:line><text:p>E</text:p></draw:line>"
+    body = (
+        f"{box('A</text:p><text:p>of two')}<text:p>Be{box('B')}{box('C')}gins</text:p>"
+        f"<text:p>Out{box('Ou' + box('in') + 'ter')}side <draw:g>{shapes}</draw:g>on</text:p>"
+        "<text:p>Pic<draw:frame><draw:image/></draw:frame>ture</text:p>"
+    )
+    texts = ["A", "of two", "Begins", "B", "C", "Outside on", "Outer", "in", "D", "E", "Picture"]
+    assert list(parse(make_writer(body), "a.odt").blocks) == [p(text) for text in texts]
+
+
 def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
     path = tmp_path / "a.doc"
     path.write_bytes(make_doc("Body\r", comments="\x05too low\r", boxes="Stop\rGo\r"))
