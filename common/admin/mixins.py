@@ -248,6 +248,16 @@ class ReadOnly(FixedRows):
         return False
 
 
+class EditableRows:
+    """A ModelAdmin mixin for lists with fields in their rows, named like their columns."""
+
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        form = super().get_changelist_form(request, **options)  # type: ignore[misc]
+        for field in form.base_fields.values():
+            field.widget.attrs["aria-label"] = field.label
+        return form
+
+
 class TextKeys:
     """A ModelAdmin mixin for keys that are texts: Postgres refuses to compare them with NUL."""
 
