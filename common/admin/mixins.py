@@ -251,11 +251,11 @@ class ReadOnly(FixedRows):
 class EditableRows:
     """A ModelAdmin mixin for lists with fields in their rows, named like their columns."""
 
-    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
-        form = super().get_changelist_form(request, **options)  # type: ignore[misc]
-        for field in form.base_fields.values():
+    def get_changelist_formset(self, request: HttpRequest, **options: Any) -> Any:
+        formset = super().get_changelist_formset(request, **options)  # type: ignore[misc]
+        for field in formset.form.base_fields.values():
             field.widget.attrs["aria-label"] = field.label
-        return form
+        return formset
 
 
 class TextKeys:
