@@ -248,16 +248,6 @@ class ReadOnly(FixedRows):
         return False
 
 
-class EditableRows:
-    """A ModelAdmin mixin for lists with fields in their rows, named like their columns."""
-
-    def get_changelist_formset(self, request: HttpRequest, **options: Any) -> Any:
-        formset = super().get_changelist_formset(request, **options)  # type: ignore[misc]
-        for field in formset.form.base_fields.values():
-            field.widget.attrs["aria-label"] = field.label
-        return formset
-
-
 class TextKeys:
     """A ModelAdmin mixin for keys that are texts: Postgres refuses to compare them with NUL."""
 

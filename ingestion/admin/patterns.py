@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.mixins import EditableRows, OwnPages, own_page
+from common.admin.mixins import OwnPages, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
@@ -53,7 +53,7 @@ class PatternForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(IdentifierPattern)
-class IdentifierPatternAdmin(EditableRows, OwnPages[IdentifierPattern], ModelAdmin):  # type: ignore[misc]
+class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: ignore[misc]
     form = PatternForm
     fields = PatternForm.Meta.fields
     list_display = ("name", "example", "normaliser", "enabled", "position")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import EditableRows, FixedRows, ReadOnly, actor, state_column
+from common.admin.mixins import FixedRows, ReadOnly, actor, state_column
 from search.answers import feedback, profile_admin  # noqa: F401 -- registers the profiles
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
@@ -30,7 +30,7 @@ PRIVATE = _("(a private thread, or sources that you may not read)")
 
 
 @admin.register(ModelPrice)
-class ModelPriceAdmin(EditableRows, ModelAdmin):  # type: ignore[misc]
+class ModelPriceAdmin(ModelAdmin):  # type: ignore[misc]
     empty_text = _("No model has a price: answers cost nothing, and no budget is used.")
     list_display = ("model", "input_per_million", "output_per_million")
     list_editable = ("input_per_million", "output_per_million")

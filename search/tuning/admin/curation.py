@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.mixins import EditableRows, OwnPages, ViewersForm, own_page
+from common.admin.mixins import OwnPages, ViewersForm, own_page
 from ingestion.admin.fields import LinesField
 from ingestion.models import Document
 from search import curation
@@ -73,7 +73,7 @@ class HideForm(CuratedForm):
         fields = ("query", "document", "enabled", "note")
 
 
-class CuratedAdmin(EditableRows, ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc]
+class CuratedAdmin(ViewersForm, OwnPages[Any], ModelAdmin):  # type: ignore[misc]
     """A page with a box to try a row. Warnings are shown when the row is saved."""
 
     change_form_template = "admin/search/curated/page.html"
@@ -189,7 +189,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(ClassRule)
-class ClassRuleAdmin(EditableRows, ModelAdmin):  # type: ignore[misc]
+class ClassRuleAdmin(ModelAdmin):  # type: ignore[misc]
     form = RuleForm
     fields = RuleForm.Meta.fields
     list_display = ("name", "query_class", "short_pattern", "confidence", "enabled", "position")
