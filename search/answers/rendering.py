@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 import nh3
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
@@ -77,16 +77,13 @@ def _named(html: str, answered: Answered, nonce: str) -> str:
         if passage is None:
             return f"<h3>{match[1]}</h3>"
         name = mark_safe(match[1])  # noqa: S308  # sanitised
+        page = page_label(passage.page, passage.media_type)
+        names = (passage.title, page, date_label(passage.date))
+        place = " · ".join(each for each in names if each and escape(each) != match[1])
         html = '<h3><a href="{}">{}</a> <small><span class="cite">{}</span> {}</small></h3>'
-        return format_html(html, passage_url(passage), name, passage.number, _place(passage))
+        return format_html(html, passage_url(passage), name, passage.number, place)
 
     return re.sub(rf"<h3>(.*?) ?{_OPEN}{nonce}c(\d+)[.\d]*{_CLOSE}</h3>", link, html)
-
-
-def _place(passage: Passage) -> str:
-    """The title of a passage's document, its page and its date."""
-    page = page_label(passage.page, passage.media_type)
-    return " · ".join(filter(None, (passage.title, page, date_label(passage.date))))
 
 
 def _folded(html: str, most: int) -> str:

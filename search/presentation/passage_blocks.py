@@ -32,8 +32,8 @@ class Part:
     """A piece of a passage's text: `html` is escaped.
 
     `kind` is heading, text, code, table, item or numbered (an item that begins with its number).
-    `level` is a heading's depth from 1, or an item's from 0; `outline` is a heading's depth among
-    those that are shown, without gaps. `rows` holds a table's cells in place
+    `level` is a heading's depth from 1, or an item's from 0; `outline` is the depth among the
+    headings that are shown, without gaps. `rows` holds a table's cells in place
     of `html`. `anchor` is that of the section that it begins.
     """
 
@@ -47,9 +47,8 @@ class Part:
 
     def below(self, above: list[int]) -> Part:
         """The part with its `outline`; a heading takes its place in `above`, the levels so far."""
-        if self.kind != "heading":
-            return self
-        above[:] = [*(level for level in above if level < self.level), self.level]
+        if self.kind == "heading":
+            above[:] = [*(level for level in above if level < self.level), self.level]
         return replace(self, outline=len(above))
 
     def repeats(self, title: str) -> bool:
