@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
+from common import heartbeat
 from common.admin.mixins import OwnPages, PanelPages, Row, own_page
 
 # The most rows in one poll; a list page shows fewer.
@@ -87,12 +88,13 @@ class LiveCells(OwnPages[Row]):
 
     @own_page("progress/")
     def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The live cells of the requested rows that the user may see."""
+        """The live cells of the requested rows that the user may see; whether a worker runs."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
         rows = self.live_rows(self.get_queryset(request).filter(pk__in=ids))
-        return JsonResponse({"rows": [{"id": row.pk, "cells": self._cells(row)} for row in rows]})
+        cells = [{"id": row.pk, "cells": self._cells(row)} for row in rows]
+        return JsonResponse({"rows": cells, "worker": heartbeat.answers()})
 
     def _cells(self, row: Row) -> dict[str, SafeString]:
         return {name: getattr(self, f"{name}_cell")(row) for name in self.live_cells}

@@ -23,7 +23,9 @@ from common import UserError
 from ingestion.models import Collection, Document
 from kbsite.demo import documents
 from search.domain import OPTIONAL
+from search.models import SearchProfile
 from search.tuning import golden_import_export as exchange
+from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.beir import QRELS, QUERIES, qrels_of, rows
 from search.tuning.models import Judgement
 
@@ -177,7 +179,7 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
     """Create golden queries from the judged questions about collections that have none of them yet.
 
     A document has the highest grade of its sections; the note names them. Questions about documents
-    that are not there are left out.
+    that are not there are left out. A worker measures the new ones under the active profile.
     """
     slugs, shipped = slugs_here(), Judgement.objects.filter(judge_name=JUDGE)
     done = set(shipped.values_list("document__collection__slug", flat=True))
@@ -185,6 +187,7 @@ def load_golden_queries(say: Callable[[str], None]) -> None:
     result = exchange.import_file("csv", judged, acting_user=None)
     if result.queries:
         say(f"{result.queries} golden queries with {result.judgements} judgements to start from")
+        golden_runs.start(SearchProfile.objects.get(state="active"), acting_user=None)
 
 
 def _as_csv(slugs: Sequence[str], new: Sequence[str]) -> bytes:

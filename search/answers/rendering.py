@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 import nh3
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 from markdown_it import MarkdownIt
@@ -68,13 +68,20 @@ def has_two_sides(answered: Answered) -> bool:
 
 
 def _named(html: str, answered: Answered, nonce: str) -> str:
-    """Sanitised HTML of quoted pieces, the heading of each a link to its section."""
+    """Sanitised HTML of quoted pieces, the heading of each a link to its section, with the
+    number and document of its source, which notes name.
+    """
 
     def link(match: re.Match[str]) -> str:
         passage = answered.context.passage(int(match[2]))
+        if passage is None:
+            return f"<h3>{match[1]}</h3>"
         name = mark_safe(match[1])  # noqa: S308  # sanitised
-        url = passage_url(passage) if passage else ""
-        return format_html('<h3><a href="{}">{}</a></h3>', url, name)
+        page = page_label(passage.page, passage.media_type)
+        names = (passage.title, page, date_label(passage.date))
+        place = " · ".join(each for each in names if each and escape(each) != match[1])
+        html = '<h3><a href="{}">{}</a> <small><span class="cite">{}</span> {}</small></h3>'
+        return format_html(html, passage_url(passage), name, passage.number, place)
 
     return re.sub(rf"<h3>(.*?) ?{_OPEN}{nonce}c(\d+)[.\d]*{_CLOSE}</h3>", link, html)
 

@@ -151,6 +151,7 @@ def _passages(
     rows: Iterable[Any], first: int, target: int | None, title: str
 ) -> Iterator[DocumentPassage]:
     before: dict[str, Any] = {}
+    above: list[int] = []
     for row in rows:
         if row["ordinal"] >= first:
             # The overlap with the previous chunk.
@@ -160,7 +161,7 @@ def _passages(
                 ordinal=row["ordinal"],
                 page=row["page"],
                 # The page's own headline shows the title.
-                parts=tuple(part for part in parts if not part.repeats(title)),
+                parts=tuple(part.below(above) for part in parts if not part.repeats(title)),
                 is_requested=row["ordinal"] == target,
                 starts_page=row["page"] is not None and row["page"] != before.get("page"),
                 is_edited=bool(row["original"]),

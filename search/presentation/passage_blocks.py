@@ -32,7 +32,8 @@ class Part:
     """A piece of a passage's text: `html` is escaped.
 
     `kind` is heading, text, code, table, item or numbered (an item that begins with its number).
-    `level` is a heading's depth from 1, or an item's from 0. `rows` holds a table's cells in place
+    `level` is a heading's depth from 1, or an item's from 0; `outline` is the depth among the
+    headings that are shown, without gaps. `rows` holds a table's cells in place
     of `html`. `anchor` is that of the section that it begins.
     """
 
@@ -42,6 +43,13 @@ class Part:
     rows: tuple[tuple[SafeString, ...], ...] = ()
     plain: str = ""
     anchor: str = ""
+    outline: int = 0
+
+    def below(self, above: list[int]) -> Part:
+        """The part with its `outline`; a heading takes its place in `above`, the levels so far."""
+        if self.kind == "heading":
+            above[:] = [*(level for level in above if level < self.level), self.level]
+        return replace(self, outline=len(above))
 
     def repeats(self, title: str) -> bool:
         """Whether it is a heading equal to the document's title."""

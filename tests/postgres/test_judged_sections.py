@@ -24,7 +24,7 @@ from ingestion.models import Chunk, Collection, DocumentVersion, Lane
 from kbsite.demo import documents, examples
 from search.tuning.evaluation.beir import EvaluationError
 from search.tuning.evaluation.golden_set import golden_set
-from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_worker")]
@@ -198,6 +198,8 @@ class TestShipped:
         questions = {each.text: each for each in golden_set()}
         assert len(questions) == GoldenQuery.objects.count() - 1 >= 14
         assert f"{len(questions)} golden queries" in lines[0]
+        (run,) = EvaluationRun.objects.all()
+        assert (run.profile.state, run.state) == ("active", EvaluationRun.State.QUEUED)
         monsters = questions["submarine monsters"]
         assert monsters.collections == (collection.slug,)
         assert max(monsters.qrels.values()) == 3
@@ -210,7 +212,7 @@ class TestShipped:
 
         Judgement.objects.filter(query=belt).delete()
         examples.load_golden_queries(lines.append)
-        assert len(lines) == 1
+        assert len(lines) == EvaluationRun.objects.count() == 1
         assert not Judgement.objects.filter(query=belt).exists()
 
         # The download failed at the first start: the manual's come with the manual.

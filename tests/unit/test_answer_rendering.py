@@ -138,11 +138,19 @@ def test_the_first_piece_is_shown_and_the_others_are_folded() -> None:
     html = html_of("**5**\n\n#### A [1]\n\nOne.\n\n#### B [2]\n\nTwo.", model="")
     shown, folded = html.split('<details class="further"><summary>1 further passage</summary>')
     assert shown.startswith(
-        f'<p><strong>5</strong></p>\n<section class="piece"><h3><a href="{ADDRESS}">A</a></h3>'
+        f'<p><strong>5</strong></p>\n<section class="piece"><h3><a href="{ADDRESS}">A</a>'
     )
     assert "One." in shown
     assert "Two.</p></section></details>" in folded.replace("\n", "")
     assert "<details" not in html_of("#### A\n\nOne.", model="")
+
+
+def test_a_piece_names_its_document_by_the_number_that_notes_use() -> None:
+    """Two pieces "Hotel" of two editions, above which stands "2026: 190 (source 1)"."""
+    html = html_of("#### Hotel [1]\n\n190.\n\n#### Hotel [2]\n\n160.", model="")
+    places = re.findall(r'<small><span class="cite">(\d)</span> (.*?)</small></h3>', html)
+    title = "Timeouts &lt;b&gt;&quot;of&quot; [all]&lt;/b&gt; · page 4"
+    assert places == [("1", title), ("2", title)]
 
 
 def test_a_citation_is_a_link_to_its_passage() -> None:

@@ -10,8 +10,11 @@ from gettext import GNUTranslations
 from pathlib import Path
 
 import pytest
+from django.utils.translation import override
 from django.utils.translation.template import templatize
 
+from ingestion.documents.page_labels import page_label
+from ingestion.files import filetypes
 from kbsite.management.commands.makemessages import MARKERS, is_for_readers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,6 +86,12 @@ class TestCatalogue:
                 assert [compiled.gettext(*originals)] == forms
             else:
                 assert [compiled.ngettext(*originals, number) for number in (1, 2)] == forms
+
+
+def test_the_page_of_a_passage_is_named_in_the_readers_language() -> None:
+    with override("de"):
+        assert page_label(2, "application/pdf") == "Seite 2"
+        assert page_label(2, filetypes.PPTX.media_type) == "Folie 2"
 
 
 def test_templates_have_no_words_that_are_not_translated() -> None:

@@ -41,11 +41,19 @@ def test_page_shows_facts_and_structure_of_the_document(
     for fact in ("Handbook", "connections.md", "Markdown, ", "English"):
         assert fact in html
 
-    assert re.search(r'role="heading" aria-level="3">Connection pool</p>', html)
+    assert re.search(r'role="heading" aria-level="2">Connection pool</p>', html)
     assert "class Pool:\n    timeout = 5" in html.split("<pre")[1].split("</pre>")[0]
     assert "<td>connect_timeout</td><td>5</td>" in html
     # The title is the page's headline and is not said again.
-    assert 'aria-level="2">Database connections' not in html
+    assert not re.search(r'aria-level="\d">Database connections', html)
+
+
+def test_the_levels_of_headings_have_no_gaps(client: Client, library: SimpleNamespace) -> None:
+    """The title is left out, so the headings below it are the first below the headline."""
+    text = "# Guide\n\n## Deep\n\nOne.\n\n### Deeper\n\nTwo.\n\n## High\n\nThree.\n"
+    html = read(client, make_document(library.connections.collection, text, file_name="guide.md"))
+    levels = re.findall(r'level-(\d)" role="heading" aria-level="(\d)">([^<]+)', html)
+    assert levels == [("2", "2", "Deep"), ("3", "3", "Deeper"), ("2", "2", "High")]
 
 
 def test_page_opens_at_the_passage_and_marks_the_words(

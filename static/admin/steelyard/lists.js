@@ -1,5 +1,6 @@
 // Hides the columns of a list that have no value in any row; on a phone also single cells without
-// one. A column comes back when a cell that is updated in the background gets a value.
+// one. A column comes back when a cell that is updated in the background gets a value. Fields in
+// rows are named by their column and row.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -18,6 +19,10 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  for (const field of list.querySelectorAll("td[data-label] :is(input, select)")) {
+    const name = field.closest("tr").querySelector("th")?.textContent ?? "";
+    field.setAttribute("aria-label", `${field.closest("td").dataset.label}: ${name.trim()}`);
+  }
   hideBlank();
   new MutationObserver(hideBlank).observe(list, { childList: true, subtree: true });
 });

@@ -43,8 +43,9 @@
       const query = new URLSearchParams(ids.map((id) => ["id", id]));
       const response = await fetch(`${list[0]}progress/?${query}`, { headers: { Accept: "application/json", "Accept-Language": document.documentElement.lang } });
       if (!response.ok) throw new Error(response.statusText);
-      const { rows } = await response.json();
+      const { rows, worker } = await response.json();
       rows.forEach(show);
+      document.querySelector("#no-worker")?.toggleAttribute("hidden", worker);
       document.dispatchEvent(new Event("live-shown"));
       forget(ids, rows);
       wait = INTERVAL;

@@ -27,8 +27,8 @@ READERS = (
 )  # fmt: skip
 ADMIN = (
     "", "ingestion/document/", "ingestion/document/add/", "ingestion/document/{document}/change/",
-    "ingestion/collection/add/", "ingestion/import/add/", "search/searchprofile/{profile}/change/",
-    "{workbench}", "webhooks/webhook/add/",
+    "ingestion/collection/add/", "ingestion/import/add/", "ingestion/identifierpattern/",
+    "search/searchprofile/{profile}/change/", "{workbench}", "webhooks/webhook/add/",
 )  # fmt: skip
 
 # Of Swagger UI's own markup: a second <main>, and buttons within buttons.
@@ -85,7 +85,8 @@ def test_axe_finds_no_accessibility_fault(open_page: OpenPage, document: Documen
     page = open_page("/", user=admin, bypass_csp=True)
     own = document.get_absolute_url()
     hook = f"{own}?q=hook&chunk=1"
-    addresses = [*READERS, own, hook, f"{own}?view=original&q=hook", "/nothing/here/"]
+    text = Document.objects.get(latest__file_name="connections.md").get_absolute_url()
+    addresses = [*READERS, own, hook, f"{own}?view=original&q=hook", text, "/nothing/here/"]
     for address in [*addresses, *(f"/admin/{path.format(**named)}" for path in ADMIN)]:
         response = page.goto(address)
         assert response is not None

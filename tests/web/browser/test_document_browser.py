@@ -81,6 +81,16 @@ def test_on_a_phone_the_contents_fold_above_the_text(open_page: OpenPage) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_register_of_eight_columns_shows_the_last(open_page: OpenPage) -> None:
+    rows = "No.,Maker,Model,Serial,Year,Place,Value CHF,State\n" + "".join(
+        f"HV-{number},Steinway,Model O,217{number},1923,Solothurn workshop,54000,playable\n"
+        for number in range(100, 112)
+    )
+    document = make_document(make_collection(), rows, file_name="register.csv")
+    table = open_page(document.get_absolute_url()).locator(".scrolls").first
+    assert table.evaluate("it => it.scrollWidth - it.clientWidth") == 0
+
+
 @pytest.fixture
 def handbook(settings: Any, tmp_path: Path) -> Document:
     settings.MEDIA_ROOT = tmp_path

@@ -45,6 +45,18 @@ def saved(reader: User) -> SavedSearch:
     return made
 
 
+@pytest.mark.parametrize("locale", ["de-DE", "fr-FR"])
+def test_the_head_of_a_page_fits_a_phone_in_one_row(
+    open_page: OpenPage, db: None, locale: str
+) -> None:
+    """Formerly "Bibliothèque Connexion" beside the name was 23 px too wide."""
+    page = open_page("/library/", width=390, locale=locale)
+    assert overflow(page) <= 0
+    head = page.locator(".top")
+    rows = head.locator("> *").evaluate_all("parts => parts.map(e => e.getBoundingClientRect())")
+    assert rows[1]["top"] < rows[0]["bottom"]
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_mail_leads_to_the_document_and_the_pages_fit(
     open_page: OpenPage, reader: User, saved: SavedSearch, width: int
