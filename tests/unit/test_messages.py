@@ -13,9 +13,9 @@ import pytest
 from django.utils.translation import override
 from django.utils.translation.template import templatize
 
-from ingestion.documents.page_labels import page_label
 from ingestion.files import filetypes
 from kbsite.management.commands.makemessages import MARKERS, is_for_readers
+from search.presentation.labels import page_label
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = re.compile(r"%%|%(?:\(\w+\))?[sdg]|\{\w+\}|</?\w+[^>]*>")
