@@ -71,7 +71,8 @@ _NAME = "|".join(
     (
         "[[:lower:][:digit:]][[:upper:]]",
         "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
-        "[[:alnum:]][./][[:alnum:]_]",
+        "[[:alnum:]][.][[:alnum:]_]",
+        "/[[:alnum:]_]",
         "[[:lower:]][[:digit:]]",
         "-[[:digit:]]",
     )

@@ -3,8 +3,9 @@
 Unicode writes one word in several ways: composed or with combining marks, with ligatures, in full
 width, with superior and inferior digits, with soft hyphens and characters of no width. And with
 the C locale, Postgres' parser takes every character outside ASCII for a letter, so that “word”,
-50€ and pump→tank would each be one word. The normal form is NFKC, but that symbols, punctuation
-and superior digits part words: blade¹ is read as “blade 1”, CO₂ as CO2.
+50€ and pump→tank would each be one word; in any locale it drops what stands in <...>, as in
+List<String> or <artifactId>. The normal form is NFKC, but that symbols, punctuation and superior
+digits part words: blade¹ is read as “blade 1”, CO₂ as CO2.
 
 Only the input of `to_tsvector` has it; the stored text and its offsets do not change. The SQL is
 made from the same patterns as the Python, and uses nothing that depends on a locale.
@@ -134,6 +135,7 @@ _parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
 
 def normal_form(text: str) -> str:
     """`text` with its words in their normal form, and spaces in place of symbols."""
+    text = text.replace("</", "  ").replace("<", " ")
     if text.isascii():
         return text
     text = text.translate(_MARKS_OF_WORDS)
@@ -164,11 +166,12 @@ def normal_form_sql(expression: str) -> str:
     )
     typed = f"regexp_replace({dropped}, '{_MICRO.pattern}', 'u', 'g')"
     special = f"normalize({translated_sql(typed, _GIVE_BACK)}, NFC)"
+    untagged = f"replace(replace({expression}, '</', '  '), '<', ' ')"
     return (
         # ASCII has none; its texts have as many bytes as characters, which is known at once.
         "(SELECT CASE WHEN octet_length(t) = length(t) THEN t"  # noqa: S608  # ours
         f" WHEN t ~ '[{_SPECIAL}]' THEN {special}"
-        f" WHEN t ~ '{_TO_SPACE}|μ' THEN {plain} ELSE t END FROM (SELECT {expression} AS t) given)"
+        f" WHEN t ~ '{_TO_SPACE}|μ' THEN {plain} ELSE t END FROM (SELECT {untagged} AS t) given)"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from html import unescape
 from io import StringIO
 
 import pytest
@@ -47,11 +48,21 @@ WRITTEN = [
     ("café", unicodedata.normalize("NFD", "the café there")),
     ("Schläuche", unicodedata.normalize("NFD", "Schläuche prüfen")),
     ("ABC", "ＡＢＣ alone"),
+    ("String", "A List<String> of names"),
+    ("stdio.h", "#include <stdio.h> first"),
+    ("artifactId", "Set `<artifactId>junit</artifactId>` there"),
+    ("<artifactId>", "Set `<artifactId>junit</artifactId>` there"),
+    ("junit", "Set `<artifactId>junit</artifactId>` there"),
+    ("mylink", 'so `<a href="mylink/" class="historylink">Past</a>` leads there'),
 ]
 
 # What a person types, and the text that comes first, with its marks.
 RETYPED = [
     ("HL 200", "The [HL-200] pump"),
+    ("historylink", "&lt;p class=[historylink]&gt;Past&lt;/p&gt;"),
+    ("Bjørnson", "said &lt;User: [Bjørnson]&gt;, or nobody"),
+    ("loginpage", "login_url=[/loginpage]/ there"),
+    ("phpmyadmin", "no address with [/phpmyadmin] here"),
     ("AB12 CD34", "Badge [AB12-CD34] opens"),
     ("MFX 500", "Filter [MFX500] is washed"),
     ("H264", "Coded in [H.264] there"),
@@ -371,7 +382,7 @@ class TestSecondForms:
         collection = make_collection()
         make_document(collection, "HL-219, AB12, MFX5000, H.2645, LX190, AT, XY-70.", file_name="b")
         for number, (_, marked) in enumerate(RETYPED):
-            text = re.sub(r"[\[\]]|amp;", "", marked)
+            text = unescape(re.sub(r"[\[\]]", "", marked))
             make_document(collection, text, file_name=f"{number}.txt")
         for query, marked in RETYPED:
             first = search(query, viewer=None, choices=Choices(exact=True)).results[0]
