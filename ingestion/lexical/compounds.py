@@ -5,9 +5,10 @@ also indexed as "halflife" (ADR 44). With a digit it is none: codes are identifi
 1990-1995 is a range. The joined lexemes stand at the end of the tsvector, far from the text's own
 and each other: no other lexeme changes its position, and no phrase reaches from one to another.
 
-A name of code has its parts beside it: RenameField is also indexed as rename and field, form.save
-as form and save, at the name's own positions (ADR 44); a web address has them once, behind the text
-(ADR 124). Postgres' parser itself divides names with underscores and hyphens.
+A name of code has its parts beside it: RenameField is also indexed as rename and field, and
+models.CharField as models, char, field and charfield, at the name's own positions (ADR 44); a web
+address has them once, behind the text (ADR 124). Postgres' parser itself divides names with
+underscores and hyphens.
 """
 
 from __future__ import annotations
@@ -67,10 +68,11 @@ _HUMP = (
     r"|(?<=[[:lower:]][[:lower:]][[:lower:]][[:lower:]])(?=[[:digit:]][[:digit:]]|[[:digit:]]\M)"
 )
 # Without look-around, which takes four times as long.
+_CAMEL = "[[:lower:]][[:upper:]]|[[:upper:]][[:upper:]][[:lower:]][[:lower:]]"
 _NAME = "|".join(
     (
-        "[[:lower:][:digit:]][[:upper:]]",
-        "[[:upper:]][[:upper:]][[:lower:]][[:lower:]]",
+        _CAMEL,
+        "[[:digit:]][[:upper:]]",
         "[[:alnum:]][.][[:alnum:]_]",
         "/[[:alnum:]_]",
         "[[:lower:]][[:digit:]]",
@@ -178,7 +180,9 @@ def _beside_sql(vector: str, config: str, text: str) -> str:
         SELECT string_agg(position || coalesce(label, weight), ',')
         FROM unnest(whole.positions, whole.weights) at(position, weight))
     FROM (
-        SELECT name, parts, NULL AS label FROM {names_sql(text)} names WHERE NOT address
+        SELECT name, concat_ws(' ', parts, CASE WHEN name ~ '{_CAMEL}'
+               THEN translate(name, './@', '   ') END), NULL AS label
+        FROM {names_sql(text)} names WHERE NOT address
         UNION ALL
         SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
     ) named(name, parts, label),
