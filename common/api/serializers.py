@@ -186,8 +186,9 @@ class FileField(serializers.FileField):
     """A file of a form; without curl's @ its name arrives in its place."""
 
     default_error_messages: ClassVar[Any] = {
+        "required": "No file was submitted, or one whose name is not in UTF-8.",
         "invalid": "This is not a file. Send a form (multipart/form-data); curl wants an @ before "
-        "the file's name, as in -F file=@tides.md."
+        "the file's name, as in -F file=@tides.md.",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -158,7 +159,8 @@ class DocumentViewSet(BinViewSet[Document]):
 
         Workers parse, chunk and embed the file afterwards: ask for the document until its `state`
         is `ready` or `failed`. The same bytes twice in a collection make one document: the answer
-        is then 200 with `duplicate: true`, or 409 if that document has other `readers` than these.
+        is then 200 with `duplicate: true`, and `ignored` names the fields that it did not take; or
+        409 if that document has other `readers` than these.
         """
         data = read_body(request, DocumentUploadSerializer).validated_data
         stated = {name: data[name] for name in (*FIELDS, "supersedes") if name in data}
@@ -177,7 +179,8 @@ class DocumentViewSet(BinViewSet[Document]):
         )
         if stated and not receipt.duplicate:
             declare(receipt.document, acting_user=actor(request), **stated)
-        return received(self, receipt)
+        kept = {name for name in ("title", "language", "metadata") if data.get(name)}
+        return received(self, receipt, sorted(kept | stated.keys()) if receipt.duplicate else ())
 
     @extend_schema(
         request=DocumentChangeSerializer,
@@ -338,11 +341,16 @@ def versions() -> QuerySet[DocumentVersion]:
     return rows.defer("text", "restored_from__text")
 
 
-def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
-    """The response to an upload: the document with its outcome, and in Location its address."""
+def received(
+    view: ApiViewSet[Any], receipt: services.Receipt, ignored: Sequence[str] = ()
+) -> Response:
+    """The response to an upload: the document with its outcome, and in Location its address.
+
+    `ignored` are the fields of the form that a document that was there did not take.
+    """
     documents = as_listed(Document.objects.visible_to(view.request.user))
     row = get_object_or_404(documents, pk=receipt.document.pk)
-    row.duplicate = receipt.duplicate  # type: ignore[attr-defined]
+    row.duplicate, row.ignored = receipt.duplicate, ignored  # type: ignore[attr-defined]
     row.outcome = receipt.outcome  # type: ignore[attr-defined]
     data = ReceiptSerializer(row, context=view.get_serializer_context()).data
     code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED

@@ -368,16 +368,17 @@ class DocumentDetailSerializer(DocumentSerializer):
 
 class ReceiptSerializer(DocumentSerializer):
     """The document of an upload. `duplicate`: the collection already contains the same file, and
-    nothing was stored. `outcome` says
-    more: `added`, `replaced` (a new version), `unchanged` (this document has just this file), or
-    `duplicate` (this other document has it).
+    nothing was stored; `ignored` has the fields of the form that the document did not take, which
+    a PATCH can set. `outcome` says more: `added`, `replaced` (a new version), `unchanged` (this
+    document has just this file), or `duplicate` (this other document has it).
     """
 
     duplicate = serializers.BooleanField(read_only=True)
+    ignored = serializers.ListField(child=serializers.CharField(), read_only=True)
     outcome = serializers.ChoiceField(choices=OUTCOMES, read_only=True)
 
     class Meta(DocumentSerializer.Meta):
-        fields = (*DocumentSerializer.Meta.fields, "duplicate", "outcome")
+        fields = (*DocumentSerializer.Meta.fields, "duplicate", "ignored", "outcome")
         read_only_fields = fields
 
 

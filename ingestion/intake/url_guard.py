@@ -198,7 +198,8 @@ class Guard:
         """Raise AddressRefused if the URL itself is not allowed, without resolving its host."""
         if any(rule.matches_host(target.host, target.port) for rule in self.deny):
             raise AddressRefused(f"The host {target.host} is on the deny list.")
-        literal = _read_address(target.host)
+        is_loopback = f".{target.host}".endswith(".localhost")  # RFC 6761
+        literal = IPv4Address("127.0.0.1") if is_loopback else _read_address(target.host)
         if literal is not None:
             self.check_address(literal, target.host, target.port)
         elif not self._may_use_port(target.host, None, target.port):

@@ -48,6 +48,10 @@ def test_an_upload_is_queued_and_becomes_ready(edit: APIClient) -> None:
     assert (queued["file_name"], queued["media_type"]) == ("tides.md", "text/markdown")
     assert queued["size"] == len(TEXT)
 
+    again = post_file(edit, collection="shelf", title="Ebb", metadata='{"by": "Ada"}').json()
+    assert (again["id"], again["title"], again["duplicate"]) == (queued["id"], "The tides", True)
+    assert (queued["ignored"], again["ignored"]) == ([], ["metadata", "title"])
+
     document = Document.objects.get(public_id=queued["id"])
     processing_steps.advance(document.latest_id or 0)
     ready = edit.get(response.headers["Location"]).json()

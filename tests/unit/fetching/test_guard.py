@@ -70,6 +70,7 @@ def test_one_bad_address_among_good_ones_refuses_all() -> None:
 @pytest.mark.parametrize(
     "url",
     [
+        "http://localhost/", "http://docs.localhost/",
         "http://127.0.0.1/", "http://[::1]/", "http://[::ffff:7f00:1]/", "http://[fe80::1%25eth0]/",
         "http://2130706433/", "http://0x7f000001/", "http://0x7f.1/", "http://0177.0.0.1/",
         "http://127.1/", "http://127.0.0.1./", "http://1.1/", "http://１２７.０.０.１/",
