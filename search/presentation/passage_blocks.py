@@ -32,9 +32,9 @@ class Part:
     """A piece of a passage's text: `html` is escaped.
 
     `kind` is heading, text, code, table, item or numbered (an item that begins with its number).
-    `level` is a heading's depth from 1, or an item's from 0; `outline` is the depth among the
-    headings that are shown, without gaps. `rows` holds a table's cells in place
-    of `html`. `anchor` is that of the section that it begins.
+    `level` is a heading's depth from 1, or an item's from 0; `outline` is a heading's depth among
+    those that are shown, without gaps. `rows` holds a table's cells in place of `html`. `anchor` is
+    that of the section that it begins.
     """
 
     kind: str
@@ -46,9 +46,10 @@ class Part:
     outline: int = 0
 
     def below(self, above: list[int]) -> Part:
-        """The part with its `outline`; a heading takes its place in `above`, the levels so far."""
-        if self.kind == "heading":
-            above[:] = [*(level for level in above if level < self.level), self.level]
+        """The part; a heading with its `outline`, entered in `above`, the levels so far."""
+        if self.kind != "heading":
+            return self
+        above[:] = [*(level for level in above if level < self.level), self.level]
         return replace(self, outline=len(above))
 
     def repeats(self, title: str) -> bool:

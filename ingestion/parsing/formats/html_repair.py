@@ -35,14 +35,15 @@ _PAIR = re.compile(
     r"(.*?)<rt\b[^<>]*>(.*?)(?:</rt\s*>|(?=<r(?:b|t|tc)\b)|$)", re.DOTALL | re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]*>")
-# Tables of other elements, by their roles (WAI-ARIA). Elements of tables have spans: they stay.
+# Tables of other elements, by their roles (WAI-ARIA). Elements of tables have spans: they stay. A
+# script without an end goes on to that of the page.
 _ROLES = {
     "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
     "cell": "td", "gridcell": "td", "rowheader": "td", "columnheader": "th",
 }  # fmt: skip
-_ROLE = re.compile(rf"role\s*=\s*[\"']?({'|'.join(_ROLES)})\b")
+_ROLE = re.compile(rf"(?<=[\s/])role\s*=\s*[\"']?({'|'.join(_ROLES)})\b")
 _ELEMENT = re.compile(
-    r"<(script|style)\b.*?</\1\s*>|<(/?)(?!t(?:able|body|head|foot|[rdh])\b)([a-z][\w-]*)"
+    r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<(/?)(?!t(?:able|body|head|foot|[rdh])\b)([a-z][\w-]*)"
     r"((?:[^\"'<>]|\"[^\"]*\"|'[^']*')*)>",
     re.IGNORECASE | re.DOTALL,
 )
@@ -75,8 +76,7 @@ def with_tables(page: str) -> str:
             return f"</{now}>"
         role = _ROLE.search(attributes or "")
         now = _ROLES[role[1]] if role else name
-        if not (tables or now == "table"):
-            now = name
+        now = now if tables or now == "table" else name
         tables += now == "table"
         opened[name].append(now)
         return tag[0] if now == name else f"<{now}>"

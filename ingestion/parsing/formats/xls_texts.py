@@ -50,8 +50,8 @@ def _texts(workbook: bytes) -> Iterator[tuple[str, str]]:
             (left,) = unpack_from("<H", data, 10)
             boxes[number] = ""
         elif code == _CONTINUED and left > 0:
-            boxes[number] += _decoded(data)
-            left -= len(_decoded(data))
+            boxes[number] += (piece := _decoded(data))
+            left -= len(piece)
         elif code == _NOTE:
             box, length = unpack_from("<2H", data, 6)
             yield sheet, comment_text(_decoded(data[10:])[:length], boxes.pop(box, ""))

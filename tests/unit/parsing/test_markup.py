@@ -205,6 +205,13 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "</x-row></div><div role=row>no row</div><script>'<div>'</script><p>End</p>",
         [p("Torques"), table(("Valve", "Torque"), ("Inlet", "45 Nm")), p("no row"), p("End")],
     ),
+    "roles-of-a-script": (
+        "<div data-role=table><div data-role=row><div data-role=cell>One</div>"
+        "<div data-role=cell>Two</div></div></div>"
+        "<div role=table><div role=row><b role=columnheader>3</b><b role=columnheader>4</b></div>"
+        "<div role=row><b role=cell>5</b><b role=cell>6</b></div></div>",
+        [p("One"), p("Two"), table(("3", "4"), ("5", "6"))],
+    ),
     "table-whose-elements-have-roles-too": (
         "<table role=table><tr role=row><th role=columnheader colspan=2>A</th></tr>"
         "<tr><td role=cell>1</td><td>2</td></tr></table>",
