@@ -23,7 +23,7 @@ from search.query.spelling_correction import edit_distance
 NO_RECORD = 0.5
 # The weights of a logistic regression for "the first piece answers", fitted on the manuals of
 # Celery and FastAPI with near-misses, and on half of squad20_dev, its paragraphs joined to
-# articles, with foreign questions (docs/answers.md).
+# articles, with foreign questions (benchmarks/notes/answers.md).
 CONFIDENCE, MARGIN, SAID, OTHER_NUMBER, ABSENT, CONSTANT = 2.12, 1.63, 2.04, -0.88, -2.09, -3.38
 # Of a question for a number with none in the paragraph or row of the best sentence. Fitted on the
 # same sets, on whole pieces.

@@ -16,7 +16,7 @@ from search.domain import EvidenceLevel
 
 
 class Mode(StrEnum):
-    """The effort for an answer; docs/answers.md has the cost of each mode.
+    """The effort for an answer; docs/answers.md says when each is used.
 
     INSTANT: one search, and either quotes or one call of the model. AUTO: instant, and more if its
     confidence is low. THINKING: several searches, one answer, one round of repair.

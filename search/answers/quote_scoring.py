@@ -2,7 +2,7 @@
 
 A sentence's score is a weighted sum of what its words, its section, its passage and its nearness in
 meaning say for it: a linear model fitted by listwise softmax (Cao et al. 2007).
-benchmarks/notes/answers.md has the formula, docs/answers.md what it was fitted on and gives.
+benchmarks/notes/answers.md has the formula, benchmarks/README.md what it was fitted on.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -116,6 +117,10 @@ def test_an_exported_server_answers_as_the_site_does(tmp_path: Path) -> None:
         assert used == pytest.approx({"vector": 0.31, "keyword": 0.59, "title": 0.1})
         found = ask(url, q="ventilator obstructed by fluff in the laundry machine")
         assert found["results"][0]["document"]["id"] == str(fan.public_id)
+        readme = (folder / "README.md").read_text()
+        for path in re.findall(r"http://localhost:8000(/api/\S+/\S*?),? ", readme):
+            with urllib.request.urlopen(url + path.replace("QUESTION", "fan"), timeout=60) as reply:
+                assert "Deprecation" not in reply.headers, path
 
         async def names() -> list[str]:
             async with Client(f"{url}/mcp") as client:

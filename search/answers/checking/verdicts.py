@@ -29,7 +29,7 @@ from search.answers.content_words import content
 from search.answers.domain import Citation, Context, Passage, Sentence, Verdict
 
 # The share, by weight, of a sentence's words that its cited passages must contain; chosen on
-# mutated copies of sentences (docs/answers.md).
+# mutated copies of sentences (benchmarks/results/answers.md).
 MIN_COVER = 0.5
 PASSAGE_CREDIT, QUOTE_CREDIT = 0.7, 0.3  # S4-16
 FLOOR = 0.6  # S4-17: unsupported sentences cost at most 40%

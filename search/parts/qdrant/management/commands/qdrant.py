@@ -22,7 +22,7 @@ class Command(PlainCommand):
         "status: what Qdrant holds and how far it is behind. rebuild: fill a new collection beside "
         "the one in use; workers do it, or this command with --here. switch: use the collection "
         "that was filled last, if the golden queries pass the gate; back: use the one before "
-        "again. Workers compare all points with Postgres each night, and repair what differs."
+        "again. Workers compare all points with Postgres once a day, and repair what differs."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
