@@ -293,8 +293,12 @@ class MarkupParser:
         text = self.includes.sub("", text)
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        tree = read_tree(self.prepare(text), self.reader, source.limits)
-        result = extraction(tree, TreeReader())
+        try:
+            result = extraction(
+                read_tree(self.prepare(text), self.reader, source.limits), TreeReader()
+            )
+        except PandocUnreadable as error:
+            result = plain_text(text, f"Read as plain text: {error}")
         note_includes(result, names)
         return result
 

@@ -70,10 +70,18 @@ _FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):[ \t]*(.*)$", re.MULTILINE)
 _DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
 _LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
-_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
+_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw", *_VERBATIM})
 # What follows a name in its signature: arguments, a value, a type, the names of an option's values.
 _SIGNATURE = re.compile(r"[(\[{<=].*| ->.*|(?<=\w):? .*|:$", re.DOTALL)
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
+# An inline literal by docutils' rules, or backticks that begin none: pandoc ends a literal at its
+# first two backticks, and reads on through all paragraphs to find them.
+_INLINE_LITERAL = re.compile(r"(?<![\\`])``(?:(?!\s|(?<=\(``)\))(.*?\S)``(?!`))?", re.DOTALL)
+_BACKTICK = "\ue000"
+"""Stands for a backtick that is text: as wide, so that tables keep their columns."""
+# Names with an underscore, and targets over two lines, that pandoc takes for no role.
+_ROLE_NAME = re.compile(r":[\w:.+-]+:(?=`)")
+_JOINED_LINES = re.compile(r"(?<!\\)\\\n\s*")
 
 
 class RstParser:
@@ -123,18 +131,20 @@ def prepared(text: str, missing: list[str]) -> str:
     """
     lines = text.expandtabs(8).split("\n")
     out: list[str] = []
+    paragraph: list[str] = []
     # The indentation of the paragraph or directive whose literal block the lines are in, if any.
     literal: int | None = None
     at = 0
     while at < len(lines):
-        line = lines[at]
+        line, is_code = lines[at], True
         if not line.strip() or (literal is not None and _indent(line) > literal):
             end, rewritten = at + 1, [line]
         elif match := _DIRECTIVE.match(line):
             end = _header_end(lines, at, len(match["indent"]))
             missing += _included(match, lines[at:end])
             rewritten = _directive(match, lines[at:end])
-            literal = len(match["indent"]) if _is_literal(match["name"]) else None
+            is_code = match["name"] in _LITERAL
+            literal = len(match["indent"]) if is_code else None
             if rewritten and match["rest"].strip() and _LITERAL_FOLLOWS.search(rewritten[-1]):
                 literal = _indent(rewritten[-1])
         elif _DOCTEST.match(line) and not (at and lines[at - 1].strip()):
@@ -143,9 +153,23 @@ def prepared(text: str, missing: list[str]) -> str:
         else:
             end, rewritten = at + 1, [line]
             literal = _text_indent(line) if _LITERAL_FOLLOWS.search(line) else None
-        out += rewritten
+            is_code = False
+        if is_code:
+            out += [*_inline(paragraph), *rewritten]
+            paragraph = []
+        else:
+            paragraph += rewritten
         at = end
-    return "\n".join(out)
+    return "\n".join([*out, *_inline(paragraph)])
+
+
+def _inline(lines: Sequence[str]) -> list[str]:
+    """The lines of a paragraph, with literals and roles in the form that pandoc reads."""
+    text = _INLINE_LITERAL.sub(
+        lambda span: f"``{span[1].replace('`', _BACKTICK)}``" if span[1] else 2 * _BACKTICK,
+        _JOINED_LINES.sub("", "\n".join(lines)),
+    )
+    return [_ROLE_NAME.sub(lambda name: name[0].replace("_", "-"), text)] if lines else []
 
 
 def _indent(line: str) -> int:
@@ -156,10 +180,6 @@ def _text_indent(line: str) -> int:
     """The column of a paragraph's text, behind the marker of a list item."""
     marker = _LIST_MARKER.match(line)
     return marker.end() if marker else _indent(line)
-
-
-def _is_literal(name: str) -> bool:
-    return name in _VERBATIM or name in _LITERAL
 
 
 def _session(lines: Sequence[str]) -> list[str]:
@@ -218,8 +238,10 @@ def _object_description(
     signatures = [argument]
     options: list[str] = []
     for line in following:
-        if options or line.lstrip().startswith(":"):
+        if line.lstrip().startswith(":"):
             options.append(line)
+        elif options:
+            options[-1] += f" {line.strip()}"
         elif signatures[-1].endswith("\\"):
             signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
         else:
@@ -242,6 +264,9 @@ class RstReader(TreeReader):
     def __init__(self, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__()
         self._labels = labels
+
+    def text(self, nodes: Sequence[Node]) -> str:
+        return super().text(nodes).replace(_BACKTICK, "`")
 
     def _block_div(self, content: Any, depth: int) -> Iterator[Block]:
         (_, classes, attributes), nodes = content

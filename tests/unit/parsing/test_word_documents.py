@@ -10,7 +10,7 @@ import docx
 import pytest
 from olefile import OleFileIO
 
-from ingestion.domain import Why
+from ingestion.domain import Unit, Why
 from ingestion.files import filetypes
 from ingestion.parsing.formats import office_counts
 from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
@@ -357,6 +357,34 @@ def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
     path.write_bytes(make_doc("Body\r", comments="\x05too low\r", boxes="Stop\rGo\r"))
     blocks = list(with_margins(path, iter([p("Body")])))
     assert blocks == [p("Body"), p("too low"), p("Stop"), p("Go")]
+
+
+@pytest.mark.parametrize(
+    ("content", "file_name"),
+    [
+        (rb"{\rtf1 Price 100 {\v margin 40} euro \v\b gone\v0\b0 now\par}", "a.rtf"),
+        (
+            make_word(
+                paragraph(
+                    "Price 100 ",
+                    run("margin 40", "<w:vanish/>"),
+                    "euro ",
+                    run("gone", '<w:b/><w:vanish w:val="1"/>'),
+                    run("now", '<w:vanish w:val="0"/>'),
+                )
+            ),
+            "a.docx",
+        ),
+    ],
+)
+def test_hidden_text_is_left_out_and_counted(
+    parse: Parse, content: bytes, file_name: str
+) -> None:
+    document = parse(content, file_name)
+    assert [" ".join(block.text.split()) for block in document.blocks] == ["Price 100 euro now"]
+    (gap,) = document.completeness.gaps
+    assert (gap.unit, gap.why, gap.count) == (Unit.CHARACTER, Why.HIDDEN, len("margin40gone"))
+    assert not document.completeness.missing
 
 
 @pytest.mark.parametrize("is_compressed", [True, False])
