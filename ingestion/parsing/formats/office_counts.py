@@ -73,10 +73,10 @@ def container(source: Source) -> Completeness:
         completeness.add(Unit.FILE, Why.EMBEDDED, [n.rpartition("/")[2] for n in names_left])
         for name in filter(_TEXTS.fullmatch, names):
             part = _ASIDE.sub(b"", read_member(archive, name))
-            shown = docx_repair.without_hidden(part)
-            found, hidden = (sum(map(_visible, _RUN.findall(one))) for one in (shown, part))
+            texts = [_RUN.findall(one) for one in (part, docx_repair.without_hidden(part))]
+            written, found = (sum(map(_visible, each)) for each in texts)
             completeness.found += found
-            completeness.add(Unit.CHARACTER, Why.HIDDEN, count=hidden - found)
+            completeness.add(Unit.CHARACTER, Why.HIDDEN, count=written - found)
         completeness.found += sum(map(_visible, _margin_texts(archive, source)))
         if body := _ODF_BODY.search(read_member(archive, "content.xml")):
             completeness.found += _visible(_ASIDE.sub(b"", body[1]))

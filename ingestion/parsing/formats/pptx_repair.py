@@ -1,6 +1,7 @@
 """The XML of a slide of PPTX, rewritten before anydoc reads it, and its comments.
 
-anydoc leaves out comments and footers, does not tell raised text apart and does not know symbol fonts.
+anydoc leaves out comments and footers, does not tell raised text apart and does not know symbol
+fonts.
 """
 
 from __future__ import annotations

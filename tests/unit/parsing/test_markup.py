@@ -116,21 +116,21 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         "The form ``:role:`text <link>```, as ``:tag:`block```.\n\n"
         "The ``admindocs`` page.\n\n"
         "+--------------+---+\n| ``:tag:`a``` | b |\n+--------------+---+\n\n"
-        "Literal::\n\n  ``:tag:`a``` and ``\n",
+        "Literal::\n\n  ``:tag:`a``` and ``\n  cp a \\\n  b\n",
         [
             p("The form :role:`text <link>`, as :tag:`block`."),
             p("The admindocs page."),
             table((":tag:`a`", "b"), header=False),
             p("Literal:"),
-            code("``:tag:`a``` and ``"),
+            code("``:tag:`a``` and ``\ncp a \\\nb"),
         ],
     ),
     "backticks-that-begin-no-literal": (
-        "Two backticks (``) around ``a``.\n\nAn end is ``missing in\nthis one.\n\nThe ``b`` page.\n",
+        "Two backticks (``) around ``a``.\n\nAn end is ``missing in\nthis one.\n\nThe ``b`` one.\n",
         [
             p("Two backticks (``) around a."),
             p("An end is ``missing in this one."),
-            p("The b page."),
+            p("The b one."),
         ],
     ),
     "roles-that-pandoc-does-not-read": (

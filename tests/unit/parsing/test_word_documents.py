@@ -339,6 +339,14 @@ def test_headers_footers_and_comments_of_a_doc(tmp_path: Path, is_compressed: bo
     assert blocks == [p("KD-1"), p("First"), p("Body"), p("IBAN Page"), p("too low")]
 
 
+def test_headers_behind_emoji_of_a_doc(tmp_path: Path) -> None:
+    """They are two units of UTF-16 each, in which the file counts."""
+    path = tmp_path / "a.doc"
+    stories = ["\x03\r", "", "", "", "", "", "KD-1\r", "KD-1\r"]
+    path.write_bytes(make_doc("🙂" * 3, stories, is_compressed=False))
+    assert list(with_margins(path, iter([p("Body")]))) == [p("KD-1"), p("Body")]
+
+
 def test_boxes_and_shapes_of_an_odt_follow_their_paragraph(parse: Parse) -> None:
     """A box alone, two in a paragraph, a box in a box, a group of shapes, and a picture."""
     box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>".format
@@ -377,9 +385,7 @@ def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_hidden_text_is_left_out_and_counted(
-    parse: Parse, content: bytes, file_name: str
-) -> None:
+def test_hidden_text_is_left_out_and_counted(parse: Parse, content: bytes, file_name: str) -> None:
     document = parse(content, file_name)
     assert [" ".join(block.text.split()) for block in document.blocks] == ["Price 100 euro now"]
     (gap,) = document.completeness.gaps
