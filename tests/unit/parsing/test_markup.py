@@ -337,6 +337,14 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         ],
     ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
+    "heading-before-the-main-part": (
+        "<h1>Acme</h1><header><h1>Tides <i>rise</i></h1></header><div class=a role=main><p>Text.",
+        [h(1, "Tides rise"), p("Text.")],
+    ),
+    "heading-in-the-main-part": (
+        "<h1>Acme</h1><main><p>Home</p><h1>Tides</h1></main>",
+        [p("Home"), h(1, "Tides")],
+    ),
     "pictures-in-text": (
         "<p>Pay <a href=/x><img src=a.png alt='Icon cart'>Basket</a><img src=b.png alt=two>three, "
         "<img src=c.png alt=x>, end<a href='//f.b/s?u=1%20in'><i class=f></i></a>",
