@@ -62,6 +62,8 @@ _LABEL = re.compile(r"\.\. _([^\n]+):")
 _DIRECTIVE = re.compile(
     r"^(?P<indent>[ \t]*)\.\. (?P<name>[A-Za-z][\w:.+-]*?)::(?P<rest>[ \t].*|)$"
 )
+# Docutils allows it; to pandoc ".. note ::" is a comment.
+_SPACED = re.compile(r"^([ \t]*\.\. [A-Za-z][\w:.+-]*) (?=::)", re.MULTILINE)
 _OBJECTS = re.compile(
     r"(?:\w+:)?(?:attribute|class|classmethod|cmdoption|confval|data|decorator|describe|"
     r"django-admin|django-admin-option|envvar|event|exception|fieldlookup|function|macro|member|"
@@ -133,7 +135,7 @@ def prepared(text: str, missing: list[str]) -> str:
 
     The names of the files that it includes are added to `missing`.
     """
-    lines = text.expandtabs(8).split("\n")
+    lines = _SPACED.sub(r"\1", text).expandtabs(8).split("\n")
     out: list[str] = []
     # The indentation of the paragraph or directive whose literal block the lines are in, if any.
     literal: int | None = None

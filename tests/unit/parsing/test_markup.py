@@ -137,6 +137,10 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         "By :github_user:`na387`, for :meth:`~auth.User.\\\nget_hash`.\n",
         [p("By na387, for get_hash().")],
     ),
+    "space-before-the-colons": (
+        ".. warning ::\n\n   It is :setting:`LARGE`.\n\n.. note :: See ``me``.\n",
+        [p("Warning: It is LARGE."), p("Note: See me.")],
+    ),
     "option-over-two-lines": (
         ".. module:: syndication\n   :synopsis: Feeds, quite\n              easily.\n",
         [p("syndication"), p("Feeds, quite easily.")],
