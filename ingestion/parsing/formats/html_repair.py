@@ -90,10 +90,10 @@ def with_tables(page: str) -> str:
 def _with_heading(page: str) -> str:
     """The page with the top heading that stands before its main part in that part."""
     main = _MAIN.search(page)
-    headings = _TOP_HEADING.findall(page, 0, main.start()) if main else []
+    headings = [*_TOP_HEADING.finditer(page, 0, main.start())] if main else []
     if main is None or not headings or _TOP_HEADING.search(page, main.end()):
         return page
-    return page[: main.end()] + headings[-1] + page[main.end() :]
+    return page[: main.end()] + headings[-1][0] + page[main.end() :]
 
 
 def repaired(page: str) -> str:
