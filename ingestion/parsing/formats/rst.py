@@ -83,8 +83,11 @@ _LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw", *_V
 _SIGNATURE = re.compile(r"[(\[{<=].*| ->.*|(?<=\w):? .*|:$", re.DOTALL)
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 # An inline literal by docutils' rules, or backticks that begin none: pandoc ends a literal at its
-# first two backticks, and reads on through all paragraphs to find them.
-_INLINE_LITERAL = re.compile(r"(?<![\\`])``(?:(?!\s|(?<=\(``)\))((?:.|\n(?!\s*\n))*?\S)``(?!`))?")
+# first two backticks, and reads on through all paragraphs to find them. Behind a word they may end
+# a role.
+_INLINE_LITERAL = re.compile(
+    r"(?<![\\`])((?<=[\w>)]))?``(?:(?!\s|(?<=\(``)\))((?:.|\n(?!\s*\n))*?\S)``(?!`))?"
+)
 # Names with an underscore, and targets over two lines, that pandoc takes for no role.
 _ROLE_NAME = re.compile(r":[\w:.+-]+:(?=`)")
 _TARGET_LINES = re.compile(r"(:[\w:.+-]+:`[^`\n]*)\\\n\s*")
@@ -155,7 +158,9 @@ def prepared(text: str, missing: list[str]) -> str:
             rewritten = _session(lines[at:end])
         else:
             end, rewritten = at + 1, [line]
-            literal = _text_indent(line) if _LITERAL_FOLLOWS.search(line) else None
+            # The column of the text, behind the marker of a list item.
+            start = marker.end() if (marker := _LIST_MARKER.match(line)) else _indent(line)
+            literal = start if _LITERAL_FOLLOWS.search(line) else None
         out += rewritten
         at = end
     return _with_literals("\n".join(out))
@@ -163,21 +168,17 @@ def prepared(text: str, missing: list[str]) -> str:
 
 def _with_literals(text: str) -> str:
     """The source with inline literals and roles in the form that pandoc reads."""
-    text = _INLINE_LITERAL.sub(
-        lambda span: f"``{span[1].replace('`', BACKTICK)}``" if span[1] else 2 * BACKTICK,
-        _TARGET_LINES.sub(r"\1", text),
-    )
+    text = _INLINE_LITERAL.sub(_literal, _TARGET_LINES.sub(r"\1", text))
     return _ROLE_NAME.sub(lambda name: name[0].replace("_", "-"), text)
+
+
+def _literal(span: re.Match[str]) -> str:
+    inner, end = span[2], BACKTICK if span[1] is None else "`"
+    return f"``{inner.replace('`', BACKTICK)}``" if inner else end + BACKTICK
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _text_indent(line: str) -> int:
-    """The column of a paragraph's text, behind the marker of a list item."""
-    marker = _LIST_MARKER.match(line)
-    return marker.end() if marker else _indent(line)
 
 
 def _session(lines: Sequence[str]) -> list[str]:

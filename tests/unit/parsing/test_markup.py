@@ -137,6 +137,10 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         "By :github_user:`na387`, for :meth:`~auth.User.\\\nget_hash`.\n",
         [p("By na387, for get_hash().")],
     ),
+    "role-that-ends-in-two-backticks": (
+        "By :class:`State <a.State>`` to the ``disk``.\n",
+        [p("By State` to the disk.")],
+    ),
     "space-before-the-colons": (
         ".. warning ::\n\n   It is :setting:`LARGE`.\n\n.. note :: See ``me``.\n",
         [p("Warning: It is LARGE."), p("Note: See me.")],
