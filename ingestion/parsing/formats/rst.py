@@ -86,11 +86,11 @@ _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 # first two backticks, and reads on through all paragraphs to find them. Behind a word they may end
 # a role.
 _INLINE_LITERAL = re.compile(
-    r"(?<![\\`])((?<=[\w>)]))?``(?:(?!\s|(?<=\(``)\))((?:.|\n(?!\s*\n))*?\S)``(?!`))?"
+    r"(?<![\\`])((?<=[\w>)]))?``(?:(?!\s|(?<=\(``)\))((?:.|\n(?!\s*\n)){0,500}?\S)``(?!`))?"
 )
 # Names with an underscore, and targets over two lines, that pandoc takes for no role.
-_ROLE_NAME = re.compile(r":[\w:.+-]+:(?=`)")
-_TARGET_LINES = re.compile(r"(:[\w:.+-]+:`[^`\n]*)\\\n\s*")
+_ROLE_NAME = re.compile(r":[\w:.+-]{1,60}:(?=`)")
+_TARGET_LINES = re.compile(r"(:[\w:.+-]{1,60}:`[^`\n]*)\\\n\s*")
 
 
 class RstParser:
