@@ -120,7 +120,8 @@ class TreeReader:
             is_picture = node["t"] in ("Image", "Link") and _is_picture(node)
             if (is_picture or is_after_picture) and text[-1:].isalnum() and added[:1].isalnum():
                 text += " "
-            text, is_after_picture = text + added, is_picture
+            text += added  # in place: a line may have megabytes
+            is_after_picture = is_picture
         return text
 
     # Blocks
