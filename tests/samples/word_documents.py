@@ -122,8 +122,9 @@ def make_doc(
     """
     text = body + "".join(headers) + comments + boxes
     encoded = text.encode("cp1252" if is_compressed else "utf-16-le")
+    units = len(encoded) // (1 if is_compressed else 2)
     place = 0x800 * 2 | 0x40000000 if is_compressed else 0x800
-    pieces = pieces or struct.pack("<BIIIHIH", 2, 16, 0, len(text), 0, place, 0)
+    pieces = pieces or struct.pack("<BIIIHIH", 2, 16, 0, units, 0, place, 0)
     starts = [0, *accumulate(map(len, headers))]
     table = pieces + struct.pack(f"<{len(starts) + 1}I", *starts, starts[-1] + 1)
     size = 1 if is_compressed else 2
@@ -134,7 +135,7 @@ def make_doc(
     table += struct.pack("<3I", 0x800, 0x10000, 3)
     block = bytearray(0x600) + page.ljust(511, b"\0") + b"\3"
     struct.pack_into("<H", block, 0x0A, 0x0200)
-    lengths = (len(body), 0, starts[-1], 0, len(comments), 0, len(boxes))
+    lengths = (len(body) + units - len(text), 0, starts[-1], 0, len(comments), 0, len(boxes))
     struct.pack_into("<7I", block, 0x4C, *lengths)
     struct.pack_into("<2I", block, 0xF2, len(pieces), len(table) - len(pieces) - 12)
     struct.pack_into("<2I", block, 0xFA, len(table) - 12, 12)

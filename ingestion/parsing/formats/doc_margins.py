@@ -64,7 +64,12 @@ def _texts(path: Path) -> tuple[dict[str, bool], list[str]]:
 
     with olefile.OleFileIO(str(path)) as container:
         document, table = _streams(container)
-    text = "".join(_pieces(document, table))
+    # Places are counted in units of UTF-16, of which an emoji has two.
+    units = "".join(_pieces(document, table)).encode("utf-16-le")
+
+    def text(first: int, behind: int) -> str:
+        return units[2 * first : 2 * behind].decode("utf-16-le", "replace")
+
     # Body, notes, headers, macros, comments, notes at the end, boxes in the body.
     lengths = unpack_from("<7I", document, _LENGTHS)
     _, _, start, end, after, last, boxes, behind = accumulate(lengths, initial=0)
@@ -72,12 +77,12 @@ def _texts(path: Path) -> tuple[dict[str, bool], list[str]]:
     ends = unpack_from(f"<{min(size // 4, _MOST_HEADERS)}I", table, place)
     headers: dict[str, bool] = {}
     for at, (first, behind) in enumerate(pairwise(ends[_NO_HEADERS:-1])):
-        source = text[start:end][first:behind]
+        source = text(start + first, min(start + behind, end))
         without = _PAGE_NUMBER.sub("", source)
         words = _plain(without)
         if is_margin_text(words, has_page_number=without != source):
             headers.setdefault(words, at % _SECTION in _ARE_FOOTERS)
-    others = [*text[after:last].split("\x05"), *text[boxes:behind].split("\r")]
+    others = [*text(after, last).split("\x05"), *text(boxes, behind).split("\r")]
     return headers, [words for words in map(_plain, others) if words]
 
 

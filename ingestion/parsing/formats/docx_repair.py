@@ -40,6 +40,7 @@ _RUN = re.compile(
     rb"(<(\w+):r(?:\s[^<>]*)?>\s*<\2:rPr>)(.{0,4000}?)(</\2:rPr>)(.*?)(?=</\2:r>)", re.DOTALL
 )
 _VERTICAL = re.compile(rb':vertAlign\s+\w+:val="(superscript|subscript|baseline)"')
+_VANISHED = re.compile(rb'<\w+:vanish(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
 _POSITION = re.compile(rb':position\s+\w+:val="(-?)\d')
 _RUN_STYLE = re.compile(rb':rStyle\s+\w+:val="([^"]*)"')
 _RUN_FONT = re.compile(rb':rFonts\s[^<>]*?:(?:ascii|hAnsi)="([^"]*)"')
@@ -147,7 +148,7 @@ def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
 
 
 def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str, str]) -> bytes:
-    part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", part)
+    part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", without_hidden(part))
     if b":ffData>" in part:
         part = _FIELD.sub(_field, part)
     part = _SYMBOL.sub(_symbol, part)
@@ -164,6 +165,17 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
     ):
         part = _RUN.sub(lambda match: _run(match, scripts), part)
     return without_private(part)
+
+
+def without_hidden(part: bytes) -> bytes:
+    """The part without the texts that Word neither shows nor prints."""
+    return _RUN.sub(_shown, part) if b":vanish" in part else part
+
+
+def _shown(run: re.Match[bytes]) -> bytes:
+    if not _VANISHED.search(run[3].partition(b"rPrChange")[0]):
+        return run[0]
+    return run[1] + run[3] + run[4] + with_texts(run[5], lambda text: "")
 
 
 def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:

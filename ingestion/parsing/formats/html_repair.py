@@ -35,6 +35,9 @@ _PAIR = re.compile(
     r"(.*?)<rt\b[^<>]*>(.*?)(?:</rt\s*>|(?=<r(?:b|t|tc)\b)|$)", re.DOTALL | re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]*>")
+# Where a page has one of these, pandoc reads nothing else.
+_MAIN = re.compile(r"<(?:main\b|\w+\s[^<>]*\brole\s*=\s*[\"']?main\b)[^<>]*>", re.IGNORECASE)
+_TOP_HEADING = re.compile(r"<h1\b[^<>]*>.{0,2000}?</h1\s*>", re.IGNORECASE | re.DOTALL)
 # Tables of other elements, by their roles (WAI-ARIA). Elements of tables have spans: they stay. A
 # script without an end goes on to that of the page.
 _ROLES = {
@@ -84,12 +87,21 @@ def with_tables(page: str) -> str:
     return _ELEMENT.sub(renamed, page)
 
 
+def _with_heading(page: str) -> str:
+    """The page with the top heading that stands before its main part in that part."""
+    main = _MAIN.search(page)
+    headings = [*_TOP_HEADING.finditer(page, 0, main.start())] if main else []
+    if main is None or not headings or _TOP_HEADING.search(page, main.end()):
+        return page
+    return page[: main.end()] + headings[-1][0] + page[main.end() :]
+
+
 def repaired(page: str) -> str:
     """The page with the words of forms, of drawings and of readings (`asides`) as text.
 
     Without the numbers of the lines of listings, which may be a column beside.
     """
-    page = _BODY.sub("", _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", page)))
+    page = _BODY.sub("", _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", _with_heading(page))))
     page = _CHOICE.sub(r" \1", _TYPED.sub(r"\1div", page))
     return _RUBY.sub(_readings, _DRAWING.sub(_labels, page))
 

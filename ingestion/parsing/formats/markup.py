@@ -34,6 +34,8 @@ from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 _HEAP_EXHAUSTED = 251
+BACKTICK = "\ufdd9"
+"""Stands for a backtick that is no markup, as wide as it: tables keep their columns."""
 # pandoc takes exponential time on these, with no limit of its own (docs/adr/0008-parsers.md).
 _TOO_DEEP = re.compile(
     r"\[{200}|\({1000}|\*{1000}|_{1000}|~{1000}|^[ \t>]{400}"
@@ -89,7 +91,7 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
         raise PandocUnreadable(
             f"The markup cannot be read: {complaint}. Correct the file and upload it again."
         )
-    tree = json.loads(process.stdout)
+    tree = json.loads(process.stdout.replace(BACKTICK.encode(), b"`"))
     return Tree(tree["meta"], tree["blocks"])
 
 
@@ -293,8 +295,11 @@ class MarkupParser:
         text = self.includes.sub("", text)
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        tree = read_tree(self.prepare(text), self.reader, source.limits)
-        result = extraction(tree, TreeReader())
+        try:
+            tree = read_tree(self.prepare(text), self.reader, source.limits)
+            result = extraction(tree, TreeReader())
+        except PandocUnreadable as error:
+            result = plain_text(text, f"Read as plain text: {error}")
         note_includes(result, names)
         return result
 

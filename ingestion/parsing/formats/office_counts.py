@@ -26,6 +26,7 @@ _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
 # Repeated or deleted text and remarks, which a reader of the text does not expect.
 _ASIDE = re.compile(
     rb"<mc:Fallback>.*?</mc:Fallback>"
+    rb'|<p:sp\b(?:(?!</p:sp>).)*?<p:ph\b[^<>]*\btype="(?:dt|ftr|sldNum)".*?</p:sp>'
     rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",
     re.DOTALL,
 )
@@ -39,6 +40,7 @@ _EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|Object \d+(?:/content\.xml
 _OLD_EMBEDDED = re.compile(r"ObjectPool/\w+|MBD\w+")
 # The stream of a PPT, and the head of its record of an embedded object ([MS-PPT] 2.10.27).
 _DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
+_HIDDEN_IN_RTF = re.compile(rb"\\v(?![a-z0])(?:\\[a-uw-z]\w* ?)* ?([^\\{}]*)")
 _SHOWN_OBJECT = re.compile(rb"<(?:\w+:)?math\b|<table:table\b")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
@@ -52,6 +54,9 @@ def container(source: Source) -> Completeness:
     completeness = Completeness()
     if source.file_type in (filetypes.DOC, filetypes.XLS, filetypes.PPT):
         completeness.add(Unit.FILE, Why.EMBEDDED, count=_embedded_in(source.path))
+    if source.file_type == filetypes.RTF:
+        hidden = b"".join(_HIDDEN_IN_RTF.findall(source.path.read_bytes()))
+        completeness.add(Unit.CHARACTER, Why.HIDDEN, count=len(b"".join(hidden.split())))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
@@ -67,8 +72,11 @@ def container(source: Source) -> Completeness:
         names_left = [name.removesuffix("/content.xml") for name in left if name not in shown]
         completeness.add(Unit.FILE, Why.EMBEDDED, [n.rpartition("/")[2] for n in names_left])
         for name in filter(_TEXTS.fullmatch, names):
-            texts = _RUN.findall(_ASIDE.sub(b"", read_member(archive, name)))
-            completeness.found += sum(map(_visible, texts))
+            part = _ASIDE.sub(b"", read_member(archive, name))
+            texts = [_RUN.findall(one) for one in (part, docx_repair.without_hidden(part))]
+            written, found = (sum(map(_visible, each)) for each in texts)
+            completeness.found += found
+            completeness.add(Unit.CHARACTER, Why.HIDDEN, count=written - found)
         completeness.found += sum(map(_visible, _margin_texts(archive, source)))
         if body := _ODF_BODY.search(read_member(archive, "content.xml")):
             completeness.found += _visible(_ASIDE.sub(b"", body[1]))

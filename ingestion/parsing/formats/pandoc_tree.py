@@ -111,12 +111,17 @@ class TreeReader:
 
     def text(self, nodes: Sequence[Node]) -> str:
         """The plain text of inline nodes."""
-        text = ""
+        text, is_after_picture = "", False
         for node in _with_raised(nodes):
             if node["t"] == "Superscript":
-                text += superscript(_without_brackets(self.text(node["c"])), text[-50:])
+                added = superscript(_without_brackets(self.text(node["c"])), text[-50:])
             else:
-                text += self._inline(node)
+                added = self._inline(node)
+            is_picture = node["t"] in ("Image", "Link") and _is_picture(node)
+            if (is_picture or is_after_picture) and text[-1:].isalnum() and added[:1].isalnum():
+                text += " "
+            text += added  # in place: a line may have megabytes
+            is_after_picture = is_picture
         return text
 
     # Blocks
@@ -299,12 +304,12 @@ class TreeReader:
         return ""
 
     def _link(self, attr: Attr, text: str, address: str) -> str:
-        """The link's text; its address if it has none; nothing of a link to the place itself."""
+        """The link's text; nothing of a link to the place itself."""
         if _leads_back(attr) or ("#" in address and _PERMALINK.fullmatch(text)):
             return ""
         if "footnote-reference" in attr[1]:
             return superscript(_without_brackets(text), "")
-        return text or address
+        return text
 
     def _code(self, attr: Attr, code: str) -> str:
         return code

@@ -1,6 +1,7 @@
 """The XML of a slide of PPTX, rewritten before anydoc reads it, and its comments.
 
-anydoc leaves out comments, does not tell raised text apart and does not know symbol fonts.
+anydoc leaves out comments and footers, does not tell raised text apart and does not know symbol
+fonts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from ingestion.parsing.formats.ooxml import (
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 
+_FOOTER = re.compile(
+    rb'(<p:sp\b(?:(?!</p:sp>).)*?<p:ph\b[^<>]*\btype=")ftr(".*?</p:sp>)', re.DOTALL
+)
 _RUN = re.compile(
     rb"(<a:r>\s*)(<a:rPr\b[^<>]*?(?:/>|(?<!/)>.{0,2000}?</a:rPr>))(\s*<a:t>)([^<]*)", re.DOTALL
 )
@@ -35,8 +39,12 @@ _AUTHOR = re.compile(rb"<\w+:(?:cmAuthor|author)\s([^<>]*)>")
 _AUTHORS = ("ppt/commentAuthors.xml", "ppt/authors.xml")
 
 
-def repaired(slide: bytes) -> bytes:
-    """The slide with raised text and symbols as characters."""
+def repaired(slide: bytes, footers: set[str]) -> bytes:
+    """The slide with raised text and symbols as characters, and its footer if it is a new one."""
+    for shape in _FOOTER.finditer(slide):
+        if (text := texts(shape[0])) not in footers:
+            footers.add(text)
+            slide = slide.replace(shape[0], shape[1] + b"subTitle" + shape[2])
     return _RUN.sub(_run, slide) if b"baseline=" in slide or _FONT.search(slide) else slide
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (
+    BACKTICK,
     TOO_DEEP_WARNING,
     Tree,
     is_too_deep,
@@ -59,21 +62,35 @@ _LABEL = re.compile(r"\.\. _([^\n]+):")
 _DIRECTIVE = re.compile(
     r"^(?P<indent>[ \t]*)\.\. (?P<name>[A-Za-z][\w:.+-]*?)::(?P<rest>[ \t].*|)$"
 )
+# Docutils allows it; to pandoc ".. note ::" is a comment.
+_SPACED = re.compile(r"^([ \t]*\.\. [A-Za-z][\w:.+-]*) (?=::)", re.MULTILINE)
 _OBJECTS = re.compile(
     r"(?:\w+:)?(?:attribute|class|classmethod|cmdoption|confval|data|decorator|describe|"
     r"django-admin|django-admin-option|envvar|event|exception|fieldlookup|function|macro|member|"
     r"method|module|object|option|property|setting|staticmethod|struct|templatefilter|templatetag|"
     r"type|var|variable)"
 )
+# That `.. class::` documents a class (Sphinx) rather than naming a style (docutils).
+_CLASS = re.compile(r"[A-Z(.]")
+# Docutils' document title.
 _TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
 _FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):[ \t]*(.*)$", re.MULTILINE)
 _DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
 _LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
-_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
+_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw", *_VERBATIM})
 # What follows a name in its signature: arguments, a value, a type, the names of an option's values.
 _SIGNATURE = re.compile(r"[(\[{<=].*| ->.*|(?<=\w):? .*|:$", re.DOTALL)
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
+# An inline literal by docutils' rules, or backticks that begin none: pandoc ends a literal at its
+# first two backticks, and reads on through all paragraphs to find them. Behind a word they may end
+# a role.
+_INLINE_LITERAL = re.compile(
+    r"(?<![\\`])((?<=[\w>)]))?``(?:(?!\s|(?<=\(``)\))((?:.|\n(?!\s*\n)){0,500}?\S)``(?!`))?"
+)
+# Names with an underscore, and targets over two lines, that pandoc takes for no role.
+_ROLE_NAME = re.compile(r":[\w:.+-]{1,60}:(?=`)")
+_TARGET_LINES = re.compile(r"(:[\w:.+-]{1,60}:`[^`\n]*)\\\n\s*")
 
 
 class RstParser:
@@ -87,7 +104,7 @@ class RstParser:
             return plain_text(text, TOO_DEEP_WARNING)
         missing: list[str] = []
         tree = read_tree(prepared(text, missing), "rst", source.limits)
-        metadata = _metadata(tree, _has_top_title(text))
+        metadata = _metadata(tree, has_top_title=bool(_TOP_TITLE.match(text)))
         nodes = [*map(_without_aside, tree.blocks[:2]), *tree.blocks[2:]]
         blocks = RstReader(_labels(text)).blocks(_without_anchors(nodes))
         result = Extraction(blocks, metadata)
@@ -121,7 +138,7 @@ def prepared(text: str, missing: list[str]) -> str:
 
     The names of the files that it includes are added to `missing`.
     """
-    lines = text.expandtabs(8).split("\n")
+    lines = _SPACED.sub(r"\1", text).expandtabs(8).split("\n")
     out: list[str] = []
     # The indentation of the paragraph or directive whose literal block the lines are in, if any.
     literal: int | None = None
@@ -129,12 +146,11 @@ def prepared(text: str, missing: list[str]) -> str:
     while at < len(lines):
         line = lines[at]
         if not line.strip() or (literal is not None and _indent(line) > literal):
-            end, rewritten = at + 1, [line]
+            end, rewritten = at + 1, [line.replace("`", BACKTICK)]
         elif match := _DIRECTIVE.match(line):
             end = _header_end(lines, at, len(match["indent"]))
-            missing += _included(match, lines[at:end])
-            rewritten = _directive(match, lines[at:end])
-            literal = len(match["indent"]) if _is_literal(match["name"]) else None
+            rewritten = _directive(match, lines[at:end], missing)
+            literal = len(match["indent"]) if match["name"] in _LITERAL else None
             if rewritten and match["rest"].strip() and _LITERAL_FOLLOWS.search(rewritten[-1]):
                 literal = _indent(rewritten[-1])
         elif _DOCTEST.match(line) and not (at and lines[at - 1].strip()):
@@ -142,73 +158,62 @@ def prepared(text: str, missing: list[str]) -> str:
             rewritten = _session(lines[at:end])
         else:
             end, rewritten = at + 1, [line]
-            literal = _text_indent(line) if _LITERAL_FOLLOWS.search(line) else None
+            # The column of the text, behind the marker of a list item.
+            start = marker.end() if (marker := _LIST_MARKER.match(line)) else _indent(line)
+            literal = start if _LITERAL_FOLLOWS.search(line) else None
         out += rewritten
         at = end
-    return "\n".join(out)
+    return _with_literals("\n".join(out))
+
+
+def _with_literals(text: str) -> str:
+    """The source with inline literals and roles in the form that pandoc reads."""
+    text = _INLINE_LITERAL.sub(_literal, _TARGET_LINES.sub(r"\1", text))
+    return _ROLE_NAME.sub(lambda name: name[0].replace("_", "-"), text)
+
+
+def _literal(span: re.Match[str]) -> str:
+    inner, end = span[2], BACKTICK if span[1] is None else "`"
+    return f"``{inner.replace('`', BACKTICK)}``" if inner else end + BACKTICK
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _text_indent(line: str) -> int:
-    """The column of a paragraph's text, behind the marker of a list item."""
-    marker = _LIST_MARKER.match(line)
-    return marker.end() if marker else _indent(line)
-
-
-def _is_literal(name: str) -> bool:
-    return name in _VERBATIM or name in _LITERAL
-
-
 def _session(lines: Sequence[str]) -> list[str]:
     """An interactive session as code: pandoc would join its lines to a paragraph."""
     indent = " " * _indent(lines[0])
-    body = [f"{indent}   {line[len(indent) :]}" for line in lines]
+    body = [f"{indent}   {line[len(indent) :]}".replace("`", BACKTICK) for line in lines]
     return [f"{indent}.. code-block:: pycon", "", *body]
 
 
 def _header_end(lines: Sequence[str], start: int, indent: int) -> int:
     """The index of the line after a directive's arguments and options."""
-    end = start + 1
-    while end < len(lines):
-        line = lines[end]
-        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
-            break
-        end += 1
-    return end
+    after = range(start + 1, len(lines))
+    ends = (n for n in after if not lines[n].strip() or _indent(lines[n]) <= indent)
+    return next(ends, len(lines))
 
 
-def _included(match: re.Match[str], header: Sequence[str]) -> Iterator[str]:
-    """The file whose text the directive includes, if it does."""
-    if match["name"] in ("include", "literalinclude"):
-        yield match["rest"].strip()
-    elif match["name"] in ("raw", "csv-table"):
-        yield from _FILE_OPTION.findall("\n".join(header))
-
-
-def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:
+def _directive(match: re.Match[str], header: Sequence[str], missing: list[str]) -> list[str]:
+    """The lines of the directive; a file that it includes is added to `missing`."""
     indent, name, argument = match["indent"], match["name"], match["rest"].strip()
     if name in ("include", "literalinclude"):
+        missing.append(argument)
         return []
-    if name in ("raw", "csv-table") and _FILE_OPTION.search("\n".join(header)):
+    if name in ("raw", "csv-table") and (files := _FILE_OPTION.findall("\n".join(header))):
+        missing += files
         return [f"{indent}.. {name}::"] if name == "raw" else []
     if name in _VERBATIM:
         language = argument if name == "sourcecode" and argument else _VERBATIM[name]
         return [f"{indent}.. code-block:: {language}", *header[1:]]
-    if _OBJECTS.fullmatch(name) and (name != "class" or _is_python_class(argument)):
+    if _OBJECTS.fullmatch(name) and (name != "class" or _CLASS.search(argument)):
         return _object_description(indent, name, argument, header[1:])
     if argument and _LITERAL_FOLLOWS.search(header[-1]):
         # pandoc reads what follows as a literal block only after a paragraph of its own.
         body = " " * _indent(header[1]) if len(header) > 1 else f"{indent}   "
         return [f"{indent}.. {name}::", "", f"{body}{argument}", *header[1:]]
     return list(header)
-
-
-def _is_python_class(argument: str) -> bool:
-    """Whether `.. class::` documents a class (Sphinx) rather than naming a style (docutils)."""
-    return bool(re.search(r"[A-Z(.]", argument))
 
 
 def _object_description(
@@ -218,8 +223,10 @@ def _object_description(
     signatures = [argument]
     options: list[str] = []
     for line in following:
-        if options or line.lstrip().startswith(":"):
+        if line.lstrip().startswith(":"):
             options.append(line)
+        elif options:
+            options[-1] += f" {line.strip()}"
         elif signatures[-1].endswith("\\"):
             signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
         else:
@@ -228,9 +235,8 @@ def _object_description(
     kind = name.rpartition(":")[2]
     directive = "describe" if kind == "class" else kind
     literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
-    body = indent + "   "
     opening = [f"{indent}.. {directive}::", *options, ""]
-    return [*opening, *(f"{body}| {literal}" for literal in literals), ""]
+    return [*opening, *(f"{indent}   | {literal}" for literal in literals), ""]
 
 
 class RstReader(TreeReader):
@@ -253,7 +259,9 @@ class RstReader(TreeReader):
             return
         blocks = super()._block_div(content, depth)
         if _OBJECTS.fullmatch(name) and len(nodes) > 1 and nodes[0]["t"] == "LineBlock":
-            blocks = defined(_object_name(self.text(nodes[0]["c"][0])), blocks)
+            signature = self.text(nodes[0]["c"][0]).strip()
+            # `filter` of `filter(*args)`, `migrate` of `migrate [app_label]`.
+            blocks = defined(_SIGNATURE.sub("", signature).strip() or signature, blocks)
         yield from blocks
         for attribute, value in attributes:
             if attribute == "synopsis":
@@ -279,11 +287,6 @@ class RstReader(TreeReader):
         # A name that the file does not define: Sphinx's configuration does.
         is_unknown = kind == "Link" and content[2][0].startswith("##SUBST##")
         return text.strip("|") if is_unknown else text
-
-
-def _object_name(signature: str) -> str:
-    """The name in a signature: `filter` of `filter(*args)`, `migrate` of `migrate [app_label]`."""
-    return _SIGNATURE.sub("", signature).strip() or signature.strip()
 
 
 def role_text(role: str, content: str, labels: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -327,39 +330,24 @@ def _without_aside(node: Node) -> Node:
     """The node; a list of fields without those that are no text."""
     if node["t"] != "DefinitionList":
         return node
-    names = [TreeReader().text(term).strip().lower() for term, _ in node["c"]]
-    fields = zip(names, node["c"], strict=True)
-    return {**node, "c": [field for name, field in fields if name not in _ASIDE]}
+    text = TreeReader().text
+    return {**node, "c": [one for one in node["c"] if text(one[0]).strip().lower() not in _ASIDE]}
 
 
-def _has_top_title(text: str) -> bool:
-    """Whether the file begins with a title between two lines, docutils' document title."""
-    return bool(_TOP_TITLE.match(text))
-
-
-def _metadata(tree: Tree, has_top_title: bool) -> StatedMetadata:
+def _metadata(tree: Tree, *, has_top_title: bool) -> StatedMetadata:
     """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
     metadata = tree_metadata(tree.meta)
     reader = RstReader()
     title = metadata.title
     if has_top_title and tree.blocks and tree.blocks[0]["t"] == "Header":
         title = reader.text(tree.blocks[0]["c"][2])
-    fields: dict[str, str] = {}
-    for node in tree.blocks[:2]:
-        if node["t"] != "DefinitionList":
-            continue
-        for term, definitions in node["c"]:
-            name = _DOCINFO.get(reader.text(term).strip().lower(), "")
+    fields: dict[str, Any] = {}
+    lists = (node["c"] for node in tree.blocks[:2] if node["t"] == "DefinitionList")
+    for term, definitions in chain.from_iterable(lists):
+        if name := _DOCINFO.get(reader.text(term).strip().lower()):
             text = " ".join(block.text for part in definitions for block in reader.blocks(part))
-            if name:
-                fields.setdefault(name, text)
-    return StatedMetadata(
-        title=title,
-        author=fields.get("author", metadata.author),
-        language=fields.get("language", metadata.language),
-        created=fields.get("created", metadata.created),
-        modified=fields.get("modified", metadata.modified),
-    )
+            fields.setdefault(name, text)
+    return replace(metadata, title=title, **fields)
 
 
 PARSER = RstParser()

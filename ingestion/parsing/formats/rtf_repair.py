@@ -1,8 +1,8 @@
 """An RTF rewritten before anydoc reads it.
 
-anydoc leaves out headers, footers, comments and text boxes, reads text that a tracked change
-deleted, does not tell raised text apart, and knows neither symbol fonts nor code pages outside
-Windows.
+anydoc leaves out headers, footers, comments and text boxes, reads text that is hidden or that a
+tracked change deleted, does not tell raised text apart, and knows neither symbol fonts nor code
+pages outside Windows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEEDED = re.compile(
-    rb"\\(?:deleted|mvf|super|sub|up\d|dn\d|header[lrf]?|footer[lrf]?|annotation|shptxt|dptxbxtext|fcharset2)\b|\\u-"
+    rb"\\(?:deleted|mvf|v|super|sub|up\d|dn\d|header[lrf]?|footer[lrf]?|annotation|shptxt|dptxbxtext|fcharset2)\b|\\u-"
 )
 _FONT = re.compile(rb"\{\\f(\d+)(?:\\[a-z]+-?\d* ?|\{[^{}]*\}|\s)*([^{};\\]+)")
 _MARGINS = {
@@ -262,7 +262,7 @@ class _Rewriter:
 
     def _format(self, word: bytes, number: bytes | None) -> None:
         group, is_on = self._group, number != b"0"
-        if word in (b"deleted", b"mvf"):
+        if word in (b"deleted", b"mvf", b"v"):
             group.is_deleted = is_on
         elif word in (b"super", b"sub", b"up", b"dn"):
             group.script = (1 if word in (b"super", b"up") else -1) * is_on

@@ -71,6 +71,7 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     if file_type not in (filetypes.PPTX, filetypes.ODP):
         return data
     parts: dict[str, bytes] = {}
+    footers: set[str] = set()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if file_type == filetypes.ODP:
             content = odf_repair.repaired(
@@ -83,7 +84,7 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
             if place is None:
                 return data
             text = _MARK + "".join(map(comment_mark, pptx_repair.comments_on(archive, name)))
-            rest = pptx_repair.repaired(content[place.end() :])
+            rest = pptx_repair.repaired(content[place.end() :], footers)
             parts[name] = content[: place.end()] + _PPTX_MARK % escaped(text) + rest
         return copied(archive, parts)
 

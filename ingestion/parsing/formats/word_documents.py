@@ -192,7 +192,8 @@ class DocumentReader:
     def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
         texts, kind = [], ""
         for inline in inlines or ():
-            texts += [" " if kind == inline.kind == "math" else "", self._inline(inline)]
+            is_apart = "image" in (kind, inline.kind) or kind == inline.kind == "math"
+            texts += [" " if kind and is_apart else "", self._inline(inline)]
             kind = inline.kind
         return "".join(texts)
 

@@ -112,6 +112,43 @@ RST_CASES: dict[str, tuple[str, list[Block]]] = {
         [p("Text.")],
     ),
     "footnote": ("Text [1]_ goes on.\n\n.. [1] A note.\n", [p("Text goes on."), p("A note.")]),
+    "literals-that-end-in-a-backtick": (
+        "The form ``:role:`text <link>```, as ``:tag:`block```.\n\n"
+        "The ``admindocs`` page.\n\n"
+        "+--------------+---+\n| ``:tag:`a``` | b |\n+--------------+---+\n\n"
+        "Literal::\n\n  ``:tag:`a``` and ``\n  cp a \\\n  b\n",
+        [
+            p("The form :role:`text <link>`, as :tag:`block`."),
+            p("The admindocs page."),
+            table((":tag:`a`", "b"), header=False),
+            p("Literal:"),
+            code("``:tag:`a``` and ``\ncp a \\\nb"),
+        ],
+    ),
+    "backticks-that-begin-no-literal": (
+        "Two backticks (``) around ``a``.\n\nAn end is ``missing in\nthis one.\n\nThe ``b`` one.\n",
+        [
+            p("Two backticks (``) around a."),
+            p("An end is ``missing in this one."),
+            p("The b one."),
+        ],
+    ),
+    "roles-that-pandoc-does-not-read": (
+        "By :github_user:`na387`, for :meth:`~auth.User.\\\nget_hash`.\n",
+        [p("By na387, for get_hash().")],
+    ),
+    "role-that-ends-in-two-backticks": (
+        "By :class:`State <a.State>`` to the ``disk``.\n",
+        [p("By State` to the disk.")],
+    ),
+    "space-before-the-colons": (
+        ".. warning ::\n\n   It is :setting:`LARGE`.\n\n.. note :: See ``me``.\n",
+        [p("Warning: It is LARGE."), p("Note: See me.")],
+    ),
+    "option-over-two-lines": (
+        ".. module:: syndication\n   :synopsis: Feeds, quite\n              easily.\n",
+        [p("syndication"), p("Feeds, quite easily.")],
+    ),
 }
 
 
@@ -308,6 +345,19 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         ],
     ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
+    "heading-before-the-main-part": (
+        "<h1>Acme</h1><header><h1>Tides <i>rise</i></h1></header><div class=a role=main><p>Text.",
+        [h(1, "Tides rise"), p("Text.")],
+    ),
+    "heading-in-the-main-part": (
+        "<h1>Acme</h1><main><p>Home</p><h1>Tides</h1></main>",
+        [p("Home"), h(1, "Tides")],
+    ),
+    "pictures-in-text": (
+        "<p>Pay <a href=/x><img src=a.png alt='Icon cart'>Basket</a><img src=b.png alt=two>three, "
+        "<img src=c.png alt=x>, end<a href='//f.b/s?u=1%20in'><i class=f></i></a>",
+        [p("Pay Icon cart Basket two three, x, end")],
+    ),
     "caption": (
         "<table><caption>Sizes</caption><tr><th>a</th><th>b</th></tr>"
         "<tr><td>1</td><td>2</td></tr></table>",
@@ -502,6 +552,12 @@ def test_steps_of_asciidoc_keep_their_numbers(parse: Parse) -> None:
         li(0, "3. Lift it."), p("Note: Gloves."),
         p("Then wait."), li(0, "1. Begin."),
     ]  # fmt: skip
+
+
+def test_org_that_pandoc_cannot_read_is_read_as_text(parse: Parse) -> None:
+    document = parse("The share is C: \\\n\nNext.\n", "a.org")
+    assert list(document.blocks) == [p("The share is C: \\"), p("Next.")]
+    assert document.warnings[0].startswith("Read as plain text")
 
 
 @pytest.mark.parametrize(

@@ -106,3 +106,23 @@ def test_comments_of_an_odp_follow_their_slide(parse: Parse) -> None:
     assert [(block.text, block.page) for block in parse(deck, "a.odp").blocks] == [
         ("One", 1), ("Ada: low", 1), ("Two", 2), ("Ada: low", 2),
     ]  # fmt: skip
+
+
+def test_a_footer_of_slides_is_read_once(parse: Parse) -> None:
+    shape = (
+        '<p:sp><p:nvSpPr><p:cNvPr id="9" name=""/><p:cNvSpPr/><p:nvPr><p:ph type="{}" idx="9"/>'
+        "</p:nvPr></p:nvSpPr><p:spPr/><p:txBody><a:bodyPr/><a:p><a:r><a:t>{}</a:t></a:r></a:p>"
+        "</p:txBody></p:sp></p:spTree>"
+    )
+    deck = make_pptx([("Beams", "Steel.", ""), ("Loads", "Wind.", ""), ("Ends", "Pins.", "")])
+    for number, footer in enumerate(("KD-1", "KD-1", "KD-2"), 1):
+        for kind, text in (("ftr", footer), ("sldNum", str(number)), ("dt", "2026-01-0" * 40)):
+            slide = f"ppt/slides/slide{number}.xml"
+            deck = changed(deck, slide, "</p:spTree>", shape.format(kind, text))
+    document = parse(deck, "a.pptx")
+    assert [(block.text, block.page) for block in document.blocks] == [
+        *(("Beams", 1), ("Steel.", 1), ("KD-1", 1)),
+        *(("Loads", 2), ("Wind.", 2)),
+        *(("Ends", 3), ("Pins.", 3), ("KD-2", 3)),
+    ]
+    assert not document.completeness.gaps

@@ -10,7 +10,7 @@ import docx
 import pytest
 from olefile import OleFileIO
 
-from ingestion.domain import Why
+from ingestion.domain import Unit, Why
 from ingestion.files import filetypes
 from ingestion.parsing.formats import office_counts
 from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
@@ -339,6 +339,14 @@ def test_headers_footers_and_comments_of_a_doc(tmp_path: Path, is_compressed: bo
     assert blocks == [p("KD-1"), p("First"), p("Body"), p("IBAN Page"), p("too low")]
 
 
+def test_headers_behind_emoji_of_a_doc(tmp_path: Path) -> None:
+    """They are two units of UTF-16 each, in which the file counts."""
+    path = tmp_path / "a.doc"
+    stories = ["\x03\r", "", "", "", "", "", "KD-1\r", "KD-1\r"]
+    path.write_bytes(make_doc("🙂" * 3, stories, is_compressed=False))
+    assert list(with_margins(path, iter([p("Body")]))) == [p("KD-1"), p("Body")]
+
+
 def test_boxes_and_shapes_of_an_odt_follow_their_paragraph(parse: Parse) -> None:
     """A box alone, two in a paragraph, a box in a box, a group of shapes, and a picture."""
     box = "<draw:frame><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>".format
@@ -357,6 +365,32 @@ def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
     path.write_bytes(make_doc("Body\r", comments="\x05too low\r", boxes="Stop\rGo\r"))
     blocks = list(with_margins(path, iter([p("Body")])))
     assert blocks == [p("Body"), p("too low"), p("Stop"), p("Go")]
+
+
+@pytest.mark.parametrize(
+    ("content", "file_name"),
+    [
+        (rb"{\rtf1 Price 100 {\v margin 40} euro \v\b gone\v0\b0 now\par}", "a.rtf"),
+        (
+            make_word(
+                paragraph(
+                    "Price 100 ",
+                    run("margin 40", "<w:vanish/>"),
+                    "euro ",
+                    run("gone", '<w:b/><w:vanish w:val="1"/>'),
+                    run("now", '<w:vanish w:val="0"/>'),
+                )
+            ),
+            "a.docx",
+        ),
+    ],
+)
+def test_hidden_text_is_left_out_and_counted(parse: Parse, content: bytes, file_name: str) -> None:
+    document = parse(content, file_name)
+    assert [" ".join(block.text.split()) for block in document.blocks] == ["Price 100 euro now"]
+    (gap,) = document.completeness.gaps
+    assert (gap.unit, gap.why, gap.count) == (Unit.CHARACTER, Why.HIDDEN, len("margin40gone"))
+    assert not document.completeness.missing
 
 
 @pytest.mark.parametrize("is_compressed", [True, False])
