@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
-from search.answers.checking.names import abbreviates, bare, names, same_name
+from search.answers.checking.names import bare, names, same_name
 from search.answers.checking.numerals import cardinals
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Statement
 from search.answers.question_forms import NUMBER
-from search.answers.quote_pieces import Quote, is_label
+from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import RecordLookup, numbered_names
-from search.query.spelling_correction import edit_distance
 
 # The most for a piece without the identifier that was asked for: below SURE. A guess.
 NO_RECORD = 0.5
@@ -31,7 +30,6 @@ NO_NUMBER = -2.4
 # Of a section whose own heading the question says in full, with no name that the context lacks.
 # Fitted on both manuals, beside the others (benchmarks/results/answers.md).
 HEADING = 0.6
-MISSPELT_FROM = 6  # letters of a name: a shorter one is one letter from other words. A guess
 WIDEST = 6.0  # margins beyond it say no more; a guess
 # The mean of the fit's questions stands for a confidence that is unknown.
 USUAL_CONFIDENCE = 0.68
@@ -54,8 +52,8 @@ def answerability(
     share of the question's content words that the piece says with its headings raise it, and so
     does a heading that the question says in full. A number that the passage lacks lowers it, and so
     does a name or an identifier that the context lacks, and no number in its sentence's paragraph
-    or row, or in a label such as “Default: 5”, where one is asked for. It is at most NO_RECORD for
-    a piece of another record than the one that is asked for.
+    or row where one is asked for. It is at most NO_RECORD for a piece of another record than the
+    one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
     confident than usual because of it counts as a usual one.
@@ -75,17 +73,16 @@ def answerability(
         + SAID * own.share(own.lexemes_in(said))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + (ABSENT if is_absent else HEADING * _says_heading(own, best))
-        + NO_NUMBER * _lacks_number(question, best, parts)
+        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(best.line))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
     return min(probability, NO_RECORD) if _is_another_record(best, lookup) else probability
 
 
-def _lacks_number(question: str, best: Offer, piece: Sequence[str]) -> bool:
-    """Whether a number is asked for, and the sentence's line and the piece's labels have none."""
-    lines = (best.line, *filter(is_label, piece))
-    return NUMBER.search(question) is not None and not any(map(_has_number, lines))
+def gives_number(question: str, sentence: str) -> bool:
+    """Whether a question asks for a number, and a sentence has one."""
+    return NUMBER.search(question) is not None and _has_number(sentence)
 
 
 def _says_heading(question: QuestionWords, best: Offer) -> bool:
@@ -96,13 +93,9 @@ def _says_heading(question: QuestionWords, best: Offer) -> bool:
 
 
 def _names_something_absent(question: str, context: Context) -> bool:
-    """Whether the context lacks an identifier of the question, or a name: all of its words, and of
-    an acronym also what it stands for.
-    """
-    capitals = [word[0].isupper() for word in question.split()]
+    """Whether the context lacks an identifier of the question, or all words of a name."""
     is_german = any(primary_code(each.language) == "de" for each in context.passages)
-    # There capitals are no sign of a name.
-    own = () if is_german or sum(capitals) > len(capitals) / 2 else tuple(names(question))
+    own = () if is_german else tuple(names(question))  # there capitals are no sign of a name
     identifiers = IDENTIFIER.findall(question)
     if not (own or identifiers):  # as most: the context need not be read
         return False
@@ -114,13 +107,8 @@ def _names_something_absent(question: str, context: Context) -> bool:
     if any(folded(name) not in folded_text for name in identifiers):
         return True
     known = {bare(word) for word in set(words(folded_text))}
-    absent = [
-        name
-        for name in own
-        if not any(_is_written(folded(part), word) for part in name.parts for word in known)
-    ]
-    written_out = names(everything) if any(name.text.isupper() for name in absent) else []
-    return not all(any(abbreviates(name, each) for each in written_out) for name in absent)
+    parts = [[folded(part) for part in name.parts] for name in own]
+    return not all(any(same_name(*pair) for pair in product(each, known)) for each in parts)
 
 
 def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
@@ -137,14 +125,6 @@ def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
         if code not in codes and not (code[-1].isdigit() and re.search(listed, piece)):
             return True
     return False
-
-
-def _is_written(part: str, word: str) -> bool:
-    """Whether a word is the part of a name, inflected or with one wrong letter."""
-    if same_name(part, word):
-        return True
-    is_near = part[0] == word[0] and abs(len(part) - len(word)) <= 1
-    return is_near and len(part) >= MISSPELT_FROM and edit_distance(part, word) == 1
 
 
 def _has_number(text: str) -> bool:

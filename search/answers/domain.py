@@ -114,10 +114,6 @@ class Passage(SourceText):
     completeness: Mapping[str, Any] | None = field(default=None, compare=False)
     currency: Currency | None = field(default=None, compare=False)
 
-    def section_start(self, offset: int) -> int:
-        """Where the section at `offset` begins, or the passage."""
-        return max((start for start, _ in self.sections if start <= offset), default=0)
-
     def named_at(self, offset: int) -> Passage:
         """The passage under the headings of its section at `offset`."""
         above = [path for start, path in self.sections if start <= offset]

@@ -2,7 +2,7 @@
 
 A definition is shown with all its lines, steps as a list from the first, code as its whole block
 with the sentence that introduces it, a table as header and row, a list with the line that announces
-it; prose in whole sentences, none of which hangs on one that is not shown.
+it; prose in whole sentences.
 """
 
 from __future__ import annotations
@@ -12,30 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.domain import BlockKind
-from ingestion.lexical.sentences import Kind, is_heading, sentences
+from ingestion.lexical.sentences import Kind, sentences
 from search.answers.domain import Passage
 
 MOST = 1000  # characters of a piece that may be cut anywhere between sentences
-WHOLE = 1500  # of one that must be whole: code, steps. A guess: 25 lines
+WHOLE = 1500  # of one whose last list is complete. A guess: 25 lines
 
-_HANGS = re.compile(
-    r"""["“'(*]*(?:this|that|these|those|it|its|they|them|their|he|she|his|her|such|both|here
-    |however|therefore|thus|hence|also|alternatively|otherwise|instead|but|and|or|so|then|again
-    |similarly|likewise|moreover|furthermore|additionally|consequently|nevertheless|finally
-    |in\ (?:this|that|these|such|both)\b.{0,30}|in\ addition|(?:in\ |as\ (?:in\ )?)?the\ (?:above
-    |previous|preceding|former|latter|same|resulting)|as\ (?:a\ result|mentioned|above|you\ can)
-    |for\ (?:this|that|these)|because\ of\ (?:this|that)|note\ that\ (?:this|it)|to\ do\ (?:this|so)
-    |dies\w{0,2}|das|er|sie|es|jedoch|allerdings|daher|deshalb|außerdem|dadurch|damit|dabei|hierbei
-    |est[aeo]s?|sin\ embargo|además|por\ (?:eso|ello|lo\ tanto)|cet?t?e?s?|ils?|elles?|cependant
-    |toutefois|ainsi|de\ plus)\b|(?-i:[a-zà-ÿ]+[ ,])""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_PICTURE = re.compile(r"\[[^\[\]]+\]\Z")  # its alternative text, alone
-_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s")
-_LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30."
-# get_object(klass, *args), or get_object. Neither goes back over what it has read, which would take
-# minutes of a hostile text.
-_SIGNATURE = re.compile(r"\S++\W*+|\S[^\s(]*+\(.*\)[^\w)]*+", re.DOTALL)
 _COLONS = (":", "：")
 
 
@@ -100,8 +82,7 @@ def _blocks(passage: Passage) -> Iterator[tuple[int, int, str]]:
 
 def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[int, int, Kind]]:
     text = passage.text[start:end]
-    is_guess = not kind and end < len(passage.text) and "\n" not in text and is_heading(text)
-    if kind == BlockKind.HEADING or is_guess or _names_section(passage, start, text):
+    if kind == BlockKind.HEADING:
         return
     if kind == BlockKind.CODE:
         yield start, end, Kind.CODE
@@ -110,19 +91,6 @@ def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[
         what = Kind.PROSE if span.kind is Kind.HEADING else span.kind
         what = Kind.ITEM if kind == BlockKind.LIST_ITEM else what
         yield start + span.start, start + span.end, what
-
-
-def _names_section(passage: Passage, start: int, text: str) -> bool:
-    """Whether a block is nothing but the name of the section that begins with it."""
-    return any(
-        at == start and path[-1] and path[-1].strip() == " ".join(text.split())
-        for at, path in passage.sections
-    )
-
-
-def stands_alone(passage: Passage, part: TextPart) -> bool:
-    """Whether a part can be an answer: it is more than a picture's alternative text."""
-    return not _PICTURE.match(passage.text[part.start : part.end])
 
 
 def quote_of(passage: Passage, start: int, score: float) -> Quote:
@@ -140,17 +108,9 @@ def piece_around(passage: Passage, parts: Sequence[TextPart], at: int) -> tuple[
     sentences around it within MOST characters.
     """
     own = [place for place, part in enumerate(parts) if part.section == parts[at].section]
-    if all(is_signature(passage.text[parts[p].start : parts[p].end]) for p in own):
-        # With the sections below it.
-        above = passage.named_at(parts[at].start).heading_path
-        paths = [passage.named_at(part.start).heading_path for part in parts]
-        own = [place for place, path in enumerate(paths) if path[: len(above)] == above]
     section = _Section(passage.text, parts, own[0], own[-1])
-    if section.length(own) <= MOST:
-        return section.trimmed(own, at)
-    places = section.trimmed(section.grown(section.core(at)), at)
-    has_label = is_label(section.words(section.first))
-    return tuple(sorted({section.first, *places})) if has_label else places
+    places = own if section.length(own) <= MOST else section.grown(section.core(at))
+    return section.trimmed(places, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +128,6 @@ class _Section:
     def length(self, places: Sequence[int]) -> int:
         return sum(self.parts[place].end - self.parts[place].start + 1 for place in places)
 
-    def hangs(self, place: int) -> bool:
-        return self.parts[place].kind is Kind.PROSE and hangs(self.words(place))
-
     def run(self, at: int) -> range:
         """The part's whole block of code, list or table; of prose the part alone."""
         kind, low, high = self.parts[at].kind, at, at
@@ -187,18 +144,13 @@ class _Section:
         return [p for p in self.run(at) if self.parts[p].block == self.parts[at].block]
 
     def core(self, at: int) -> list[int]:
-        """The places that must be displayed with a part: the first of what it introduces, and the
-        sentence that introduces it.
-        """
+        """The places that must be displayed with a part, and the sentence that introduces it."""
         run, places = self.run(at), self.unit(at)
         if self.parts[at].kind is Kind.ROW:
             places = sorted({run[0], at})
         elif self.parts[at].kind is Kind.ITEM:
             upto = list(range(run[0], places[-1] + 1))
-            is_steps = bool(_NUMBERED.match(self.words(run[0])))
-            places = upto if self.length(upto) <= (WHOLE if is_steps else MOST) else places
-        if self.words(places[-1]).endswith(_COLONS) and places[-1] < self.last:
-            places.append(places[-1] + 1)
+            places = upto if self.length(upto) <= MOST else places
         return self._led(places)
 
     def _led(self, places: list[int]) -> list[int]:
@@ -237,28 +189,8 @@ class _Section:
         return [at]
 
     def trimmed(self, places: Sequence[int], at: int) -> tuple[int, ...]:
-        """The places without first parts that refer to a missing one, and without last parts that
-        announce one.
-        """
+        """The places without last parts that announce a missing one."""
         span = list(places)
-        begins_section = span[0] == self.first and (self.first or self.parts[self.first].section)
-        while span[0] != at and not begins_section and self.hangs(span[0]):
-            span.pop(0)
         while span[-1] != at and self.words(span[-1]).endswith(_COLONS):
             span.pop()
         return tuple(span)
-
-
-def is_signature(text: str) -> bool:
-    """Whether a text is only a name, or the signature of a function."""
-    return _SIGNATURE.fullmatch(text) is not None
-
-
-def is_label(text: str) -> bool:
-    """Whether a text is a name and its value, such as "Default: 30."."""
-    return _LABEL.match(text) is not None
-
-
-def hangs(sentence: str) -> bool:
-    """Whether a sentence begins with a word that refers to an earlier sentence."""
-    return _HANGS.match(sentence) is not None

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
+from ingestion.lexical.sentences import Kind
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
-from search.answers.quote_pieces import TextPart, is_label, is_signature, parts_of, stands_alone
+from search.answers.quote_pieces import TextPart, parts_of
 from search.domain import TermStatistic
 from search.presentation.records import NO_LOOKUP, RecordLookup
 
@@ -55,6 +56,7 @@ _TERM = re.compile(
 )
 _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|specifies)\b(?! not\b)"
 LONGEST_TERM = 3  # words
+_LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30.": it defines nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,6 @@ class Definition:
 
     heading: re.Pattern[str]
     sentence: re.Pattern[str] | None
-
-    def begins_at(self, section: Passage, offset: int) -> bool:
-        """Whether the section, which holds the offset, begins with such a heading.
-
-        What begins without its heading goes on from the passage before.
-        """
-        name = "".join(section.heading_path[-1:])
-        begins = section.text.startswith(name, section.section_start(offset))
-        return begins and self.heading.fullmatch(name) is not None
 
     def is_in(self, text: str) -> bool:
         """Whether a sentence defines the term."""
@@ -187,12 +180,14 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
         if part.section != number:
             section, number, is_defined = passage.named_at(part.start), part.section, False
             around = question.lexemes_in(" ".join((section.title, *section.heading_path)))
-            is_named = form is not None and form.begins_at(section, part.start)
+            name = "".join(section.heading_path[-1:])
+            is_named = form is not None and form.heading.fullmatch(name) is not None
             before = frozenset()
         text = passage.text[part.start : part.end]
         own = question.lexemes_in(text)
-        if any(map(str.isalnum, text)) and stands_alone(passage, part):
-            is_first = is_named and not is_label(text) and not is_signature(text)
+        says_more = part.kind is Kind.ROW or question.is_answered_by(text)  # Sunday | closed
+        if any(map(str.isalnum, text)) and says_more:
+            is_first = is_named and not _LABEL.match(text)
             defines = not is_defined and (is_first or bool(form and form.is_in(text)))
             is_defined = is_defined or defines
             yield Offer(
@@ -245,6 +240,10 @@ class QuestionWords:
     weights: Mapping[str, float]
     definition: Definition | None = None
 
+    def is_answered_by(self, text: str) -> bool:
+        """Whether a text says more than the question's own words: a name alone is no answer."""
+        return any(not self._lexemes(word) for word in words(text))
+
     def share(self, terms: Set[str]) -> float:
         """The share, in [0, 1], of the weights that these lexemes have; 0 without weights."""
         total = sum(self.weights.values())
@@ -253,19 +252,11 @@ class QuestionWords:
     def lexemes_in(self, text: str) -> frozenset[str]:
         """The lexemes of the question that occur in a text, in any inflection."""
         near = {word for word in words(text) if word.startswith(self._roots)}
-        numbers = (each for each, form in self._numbers.items() if form.search(text))
-        return frozenset(numbers).union(*map(self._lexemes, near))
+        return frozenset().union(*map(self._lexemes, near))
 
     @cached_property
     def _lexemes(self) -> Callable[[str], frozenset[str]]:
         return cache(lambda word: frozenset(each for each in self.weights if says(word, each)))
-
-    @cached_property
-    def _numbers(self) -> Mapping[str, re.Pattern[str]]:
-        """The lexemes that are no word of a text, such as -0042 and 75.1722, with their forms."""
-        marked = (each for each in self.weights if NUMBERED.search(each) and not each.isalnum())
-        forms = ((each, re.escape(each.lstrip("-"))) for each in marked)
-        return {each: re.compile(rf"(?<!\w){form}(?!\w)", re.IGNORECASE) for each, form in forms}
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:

@@ -176,21 +176,18 @@ _ITEM = re.compile(r"(?:[-*+•‣◦–—·▪]|\(?(\d{1,3})[.)]|\(?[a-zA-Z][.
 _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
 
 
-def quoted(
-    answer: Answered, quotes: Sequence[Quote], short: str = "", *, is_marked: bool = False
-) -> Answered:
+def quoted(answer: Answered, quotes: Sequence[Quote], *, is_marked: bool = False) -> Answered:
     """The answer that quotes pieces of passages, each under the name of its section.
 
-    A short answer comes first, if there is one. `is_marked`: the best sentence of the first piece
-    is in bold. The passages of the pieces become the first ones,
-    in the order of reading. Markup in documents is escaped: it must neither load anything in a
-    reader's program nor add citations to the answer.
+    `is_marked`: the best sentence of the first piece is in bold. The passages of the pieces become
+    the first ones, in the order of reading. Markup in documents is escaped: it must neither load
+    anything in a reader's program nor add citations to the answer.
     """
     cited = [quote.passage for quote in quotes]
     others = [each.number for each in answer.context.passages if each.number not in cited]
     passages = filter(None, map(answer.context.passage, (*cited, *others)))
     renumbered = [replace(each, number=place) for place, each in enumerate(passages, start=1)]
-    text, sentences = f"**{escaped(short)}**\n\n" if short else "", list[Sentence]()
+    text, sentences = "", list[Sentence]()
     for passage, quote in zip(renumbered, quotes, strict=False):
         start = len(text) if sentences else 0
         ends = quote.parts[0].start, quote.parts[-1].start

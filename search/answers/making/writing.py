@@ -225,9 +225,7 @@ async def write_quotes(work: AnswerDraft) -> list[Event]:
     quotes = with_both_sides(extraction.quotes, context)
     now = replace(work.now, model="", dropped=0, is_cut=False, confidence=sure)
     work.note(*filter(None, [response.language_gap]))
-    # Alone and in bold it claims to be right: not if another document says otherwise.
-    short = extraction.short if quotes == extraction.quotes else ""
-    work.now = now = quoted(now, quotes, short, is_marked=extraction.is_marked)
+    work.now = now = quoted(now, quotes, is_marked=extraction.is_marked)
     if now.text and sure >= work.parameters.refuse_below**0.5:
         work.now = replace(now, state=State.DONE)
     else:
