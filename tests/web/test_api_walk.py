@@ -21,7 +21,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.api.views import StrictView
 from search.api.old_addresses import OLD
 from search.api.views import SchemaOnce
-from tests.support.api_rows import Rows, own_operations, rows_of_every_kind
+from tests.support.api_rows import Rows, cached_tokens, own_operations, rows_of_every_kind
 from tests.support.database import lasting
 from tests.support.url_walker import routes
 
@@ -108,9 +108,10 @@ def rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[Rows]:
 
 
 @pytest.fixture
-def client(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> APIClient:
+def client(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> Iterator[APIClient]:
     monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "100000/min")
-    return APIClient(headers={"authorization": f"Bearer {rows.token}"})
+    with cached_tokens():
+        yield APIClient(headers={"authorization": f"Bearer {rows.token}"})
 
 
 def operations(resource: str, rows: Rows) -> Iterator[Operation]:
