@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from django import urls
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import reverse
 from unfold.dataclasses import SearchResult
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
 
 SUPERUSERS, STAFF = "superusers", "staff"
+# Each page of the admin looks for itself among all pages of the menu, several times: without this,
+# a quarter of a list's processor time.
+reverse = cache(urls.reverse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,10 @@ def current(request: HttpRequest) -> tuple[MenuEntry, MenuPage, list[MenuPage]] 
     """The entry and the page that a request is at or below, and all pages of that entry."""
     front = reverse("admin:index")
     places = [
-        (len(page.path), len(page.query), number, (entry, page, pages))
+        (len(path), len(page.query), number, (entry, page, pages))
         for number, (entry, pages) in enumerate(entries(request.user))
         for page in pages
-        if request.path == page.path or (page.path != front and request.path.startswith(page.path))
+        if request.path.startswith(path := page.path) and (path != front or request.path == path)
         if not page.query or page.query in request.GET.urlencode().split("&")
     ]
     return max(places, key=lambda place: place[:3])[3] if places else None
@@ -85,19 +89,16 @@ def current(request: HttpRequest) -> tuple[MenuEntry, MenuPage, list[MenuPage]] 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The sidebar, as unfold's SIDEBAR takes it."""
     place = current(request)
-    return [
+    items = [
         {
-            "items": [
-                {
-                    "title": entry.title,
-                    "icon": entry.icon,
-                    "link": pages[0].link,
-                    "active": bool(place and place[0] is entry),
-                }
-                for entry, pages in entries(request.user)
-            ]
+            "title": entry.title,
+            "icon": entry.icon,
+            "link": pages[0].link,
+            "active": bool(place and place[0] is entry),
         }
+        for entry, pages in entries(request.user)
     ]
+    return [{"items": items}]
 
 
 def tabs(request: HttpRequest) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`manage.py demo` as a person runs it, on real processes, and the documents that it brings."""
+"""The demo as a person runs it, on real processes, and the documents that it brings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -36,25 +37,32 @@ PROJECT = Path(__file__).resolve().parents[2]
 PATIENCE = 400
 READY = "Ctrl-C ends it"
 # The tests' settings that would not be there on a person's machine.
-NOT_OURS = ("STEELYARD_VAR", "DATABASE_POOL", "DJANGO_ALLOW_ASYNC_UNSAFE", "DJANGO_SETTINGS_MODULE")
+NOT_OURS = (
+    "STEELYARD_VAR", "DATABASE_POOL", "DJANGO_ALLOW_ASYNC_UNSAFE", "DJANGO_SETTINGS_MODULE",
+    "MAKEFLAGS",
+)  # fmt: skip
 
-# Of web servers and workers; .ci/run starts as many as there are cores, as a person does.
+# Of web servers and workers; the first demo starts as many as there are cores, as a person does.
 FEW = {"WEB_CONCURRENCY": "1", "WORKER_CONCURRENCY": "1"}
+# In the environment that these tests run in, which is installed.
+MAKE = ("make", "--old-file=.venv/.installed", f"PY={sys.executable}", "demo")
 
 
 class Demo:
     """A running demo: its process and what it has printed."""
 
-    def __init__(self, var_dir: Path, *arguments: str) -> None:
+    def __init__(self, var_dir: Path, *arguments: str, by_make: bool) -> None:
         ours = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+        options = ("--corpus", "samples", *arguments)
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "demo", "--corpus", "samples", *arguments],
+            [*MAKE, f"ARGS={shlex.join(options)}"] if by_make
+            else [sys.executable, "manage.py", "demo", *options],
             cwd=PROJECT,
-            env=ours | FEW | {"STEELYARD_VAR": str(var_dir)},
+            env=ours | ({} if by_make else FEW) | {"STEELYARD_VAR": str(var_dir)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )
+        )  # fmt: skip
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -82,8 +90,8 @@ class Demo:
 
 
 @contextmanager
-def demo(var_dir: Path, *arguments: str) -> Iterator[Demo]:
-    started = Demo(var_dir, *arguments)
+def demo(var_dir: Path, *arguments: str, by_make: bool = False) -> Iterator[Demo]:
+    started = Demo(var_dir, *arguments, by_make=by_make)
     try:
         yield started
     finally:
@@ -106,8 +114,8 @@ def var_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def first(var_dir: Path) -> tuple[int, str]:
-    """The exit code and the output of the first `demo --once`."""
-    with demo(var_dir, "--once", "--port", "18500") as started:
+    """The exit code and the output of the first `make demo ARGS="--once ..."`."""
+    with demo(var_dir, "--once", "--port", "18500", by_make=True) as started:
         return started.wait(), started.printed
 
 

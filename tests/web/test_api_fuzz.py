@@ -32,7 +32,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.schemas import APIOperation, BaseSchema
 
 from common.accounts.models import User
-from tests.support.api_rows import OTHER_PROTOCOLS, Rows, rows_of_every_kind
+from tests.support.api_rows import OTHER_PROTOCOLS, Rows, cached_tokens, rows_of_every_kind
 from tests.support.database import lasting
 from tests.support.url_walker import routes
 
@@ -64,7 +64,8 @@ def served(rows: Rows) -> Iterator[BaseSchema]:
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
-    yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", closing(WSGIHandler()))
+    with cached_tokens():
+        yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", closing(WSGIHandler()))
     for signal in signals:
         signal.connect(close_old_connections)
 
