@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_letters
 
 # Apostrophes, quotes, hyphens and signs of codes get their ASCII form. Persian's joint of no width
@@ -120,10 +120,8 @@ _DROPPED = f"[{members(blocks(sorted(_REMOVED)))}]"
 _KEEP = {ord(a): b for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)}
 _GIVE_BACK = {ord(b): a for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)} | _LEFT
 # `re` tries a class with characters beyond 16 bits range by range: ASCII is told apart before.
-_specials, _parted, _spaced, _dropped = (
-    re.compile(rf"(?=[^\x00-\x7f]){pattern}")
-    for pattern in (f"[{_SPECIAL}]+", _PARTED, _SPACED, _DROPPED)
-)
+_patterns = (f"[{_SPECIAL}]+", _PARTED, _SPACED, _DROPPED)
+_specials, _parted, _spaced, _dropped = (re.compile(rf"(?=[^\0-\x7f]){p}") for p in _patterns)
 _LATIN = "A-Za-z" + "".join(
     char for char in map(chr, range(0xC0, 0x250)) if char.isalpha() and not _specials.match(char)
 )
@@ -177,10 +175,9 @@ def normal_form_sql(expression: str) -> str:
     )
 
 
-def places(text: str) -> tuple[Sequence[int], Sequence[int]]:
-    """The starts and the ends in `text` of each character of its normal form."""
-    starts: list[int] = []
-    ends: list[int] = []
+def places(text: str) -> list[tuple[int, int]]:
+    """The [start, end) in `text` of each character of its normal form."""
+    found: list[tuple[int, int]] = []
     last = 0
     for match in _specials.finditer(text):
         special = match.start()
@@ -188,13 +185,11 @@ def places(text: str) -> tuple[Sequence[int], Sequence[int]]:
         start = last + len(text[last:special].rstrip(_LETTERS))
         if start == special > last:
             start -= 1
-        before, end = text[start:special], match.end()
-        form = normal_form(text[start:end])
+        found += [(at, at + 1) for at in range(last, start)]
+        before, last = text[start:special], match.end()
+        form = normal_form(text[start:last])
         if form.startswith(normal_form(before)):
-            form, start = form[len(before) :], special
-        starts += [*range(last, start), *[start] * len(form)]
-        ends += [*range(last + 1, start + 1), *[end] * len(form)]
-        last = end
-    starts += range(last, len(text))
-    ends += range(last + 1, len(text) + 1)
-    return starts, ends
+            found += [(at, at + 1) for at in range(start, special)]
+            form, start = form[special - start :], special
+        found += [(start, last)] * len(form)
+    return found + [(at, at + 1) for at in range(last, len(text))]

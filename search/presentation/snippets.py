@@ -177,13 +177,13 @@ def restored(marked: str, text: str) -> str:
     if MARKS.sub("", marked) == text:
         return marked
     plain, marks = text_and_marks(marked)
-    starts, ends = places(text)
-    if len(starts) != len(plain):
+    at = places(text)
+    if len(at) != len(plain):
         return marked  # Postgres knows another version of Unicode
     pieces: list[str] = []
     last = 0
     for start, end in marks:
-        first, beyond = max(last, starts[start]), ends[end - 1]
+        first, beyond = max(last, at[start][0]), at[end - 1][1]
         if first < beyond:
             pieces += [text[last:first], MARK_START, text[first:beyond], MARK_END]
             last = beyond

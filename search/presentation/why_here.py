@@ -182,13 +182,11 @@ def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> st
     installed = registry.part(signal)
     scorer = installed.scorer(profile) if installed else ""
     measure = _measure(words.language, signal, scorer)
-    cells = (
-        f"<td>{raw}</td><td>{_plain(part.normalised, full)}</td>"
-        f"<td>× {part.weight:.3g}</td><td>= {_plain(part.value, full)}</td>"
-    ).replace(".", words.point)
+    cells = f"{raw}</td><td>{_plain(part.normalised, full)}</td><td>× {part.weight:.3g}"
+    cells = f"{cells}</td><td>= {_plain(part.value, full)}".replace(".", words.point)
     return (
         f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
-        f" <small>{measure}</small></th>{cells}</tr>"
+        f" <small>{measure}</small></th><td>{cells}</td></tr>"
     )
 
 
