@@ -119,9 +119,11 @@ _SPACED = f"[{_SPACES}]"
 _DROPPED = f"[{members(blocks(sorted(_REMOVED)))}]"
 _KEEP = {ord(a): b for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)}
 _GIVE_BACK = {ord(b): a for a, b in zip(_KEPT, _IN_PLACE_OF_KEPT, strict=True)} | _LEFT
-_HAS_SPECIAL = re.compile(f"[{_SPECIAL}]")
+# `re` tries a class with characters beyond 16 bits range by range: ASCII is told apart before.
+_patterns = (f"[{_SPECIAL}]+", _PARTED, _SPACED, _DROPPED)
+_specials, _parted, _spaced, _dropped = (re.compile(rf"(?=[^\0-\x7f]){p}") for p in _patterns)
 _LATIN = "A-Za-z" + "".join(
-    char for char in map(chr, range(0xC0, 0x250)) if char.isalpha() and not _HAS_SPECIAL.match(char)
+    char for char in map(chr, range(0xC0, 0x250)) if char.isalpha() and not _specials.match(char)
 )
 # m² is read as “m 2” and as m2: whether 2 is an exponent or a note nobody can tell.
 _UNITS = {
@@ -129,8 +131,6 @@ _UNITS = {
     for digit, sign in (("2", "²"), ("3", "³"))
 }
 _LETTERS = ascii_letters + _LATIN.removeprefix("A-Za-z")
-_SPECIALS = re.compile(f"[{_SPECIAL}]+")
-_parted, _spaced, _dropped = map(re.compile, (_PARTED, _SPACED, _DROPPED))
 
 
 def normal_form(text: str) -> str:
@@ -141,7 +141,7 @@ def normal_form(text: str) -> str:
     text = text.translate(_MARKS_OF_WORDS)
     for letter, written in _TYPED.items():
         text = written.sub(letter, text)
-    if not _HAS_SPECIAL.search(text):
+    if not _specials.search(text):
         return _spaced.sub(" ", text)
     for digit, unit in _UNITS.items():
         text = unit.sub(rf"\g<0> \g<1>{digit}", text)
@@ -179,7 +179,7 @@ def places(text: str) -> list[tuple[int, int]]:
     """The [start, end) in `text` of each character of its normal form."""
     found: list[tuple[int, int]] = []
     last = 0
-    for match in _SPECIALS.finditer(text):
+    for match in _specials.finditer(text):
         special = match.start()
         # What joins special characters is the word, or the one character, before them.
         start = last + len(text[last:special].rstrip(_LETTERS))

@@ -160,11 +160,9 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
 
     @extend_schema_field({"type": "string", "format": "uuid", "nullable": True})
     def get_search_id(self, response: SearchResponse) -> str | None:
-        search_id = self.context.get("search_id")
-        return None if search_id is None else str(search_id)
+        return self.context.get("search_id") and str(self.context["search_id"])
 
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
     def get_timing_ms(self, response: SearchResponse) -> dict[str, float]:
-        if not self.context.get("times", True):
-            return {}
-        return {step: round(value, 2) for step, value in response.milliseconds.items()}
+        times = response.milliseconds if self.context.get("times", True) else {}
+        return {step: round(value, 2) for step, value in times.items()}

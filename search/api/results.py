@@ -196,10 +196,8 @@ class NamedSectionSerializer(serializers.Serializer[NamedSection]):
 
 def section_of(result: Result) -> dict[str, Any] | None:
     """The section that matched; None in a document without headings."""
-    section = result.section
-    if section is None:
-        return None
-    return {"heading": section.heading, "anchor": section.anchor, "path": list(section.path)}
+    at = result.section
+    return {"heading": at.heading, "anchor": at.anchor, "path": list(at.path)} if at else None
 
 
 class RectanglesSerializer(serializers.Serializer[Any]):
@@ -272,6 +270,7 @@ class FoldedSerializer(PassageSerializer):
 
 
 _CREATED, _METADATA = serializers.DateTimeField(), MetadataField()
+_EXPLANATION = ExplanationSerializer()
 
 
 class ResultSerializer(PassageSerializer):
@@ -339,7 +338,7 @@ class ResultSerializer(PassageSerializer):
             "folded_count": instance.folded_count,
         }
         if self.context.get("explain", True):
-            data["explanation"] = self._explanation.to_representation(hit.explanation)
+            data["explanation"] = _EXPLANATION.to_representation(hit.explanation)
         if places := self.context.get("rectangles"):
             data["rectangles"] = places[hit.chunk_id]
         data["team"] = self.get_team(instance)
@@ -361,10 +360,6 @@ class ResultSerializer(PassageSerializer):
             "gap": result.gap,
             "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
         }
-
-    @cached_property
-    def _explanation(self) -> ExplanationSerializer:
-        return ExplanationSerializer()
 
     @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
     def get_team(self, result: Result) -> str:

@@ -82,13 +82,13 @@ def full_scale(profile: Profile, scores: Iterable[float]) -> float:
 
 def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     """The parts of a bar of this length, each after the one before."""
-    labels = _words(get_language()).signals
+    words = _words(get_language())
     start = 0.0
     for signal, share in shares.items():
         # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
-        points = _local(f"{share * 100:.4g}")
-        yield Segment(signal, labels[signal], share, points, percent(start), percent(width))
+        points = f"{share * 100:.4g}".replace(".", words.point)
+        yield Segment(signal, words.signals[signal], share, points, percent(start), percent(width))
         start += width
 
 
@@ -126,7 +126,8 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
     rows += "".join(
         f'<tr><th scope="row" colspan="4">{_ADDED_DOT if operation is Operation.SUM else ""}'
         f"{escape(gettext(part.label))}</th>"
-        f"<td>{_SIGNS[operation]} {_amount(operation, part.value, full)}</td></tr>"
+        f"<td>{_SIGNS[operation]} {_amount(operation, part.value, full).replace('.', words.point)}"
+        "</td></tr>"
         for operation, part in joined(explanation.adjustments)
     )
     head = words.head_by_rank if profile.fusion is Fusion.RRF else words.head
@@ -157,12 +158,11 @@ def _is_boost(adjustment: tuple[Operation, Node]) -> bool:
 
 def figure(number: float, full: float) -> str:
     """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
-    return _local(f"{number:.3f}" if full >= 0.1 else f"{number:.5f}")
+    return _plain(number, full).replace(".", _words(get_language()).point)
 
 
-def _local(number: str) -> str:
-    """The number with the decimal separator of the page's language."""
-    return number.replace(".", get_format("DECIMAL_SEPARATOR"))
+def _plain(number: float, full: float) -> str:
+    return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"
 
 
 def percent(share: float) -> str:
@@ -177,21 +177,22 @@ _GRADUATIONS = "".join(
 
 
 def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> str:
-    raw = "–" if part.raw is None else _local(f"{part.raw:.3f}")
+    raw = "–" if part.raw is None else f"{part.raw:.3f}"
     signal = part.signal
     installed = registry.part(signal)
     scorer = installed.scorer(profile) if installed else ""
-    measure = _measure(get_language(), signal, scorer)
+    measure = _measure(words.language, signal, scorer)
+    cells = f"{raw}</td><td>{_plain(part.normalised, full)}</td><td>× {part.weight:.3g}"
+    cells = f"{cells}</td><td>= {_plain(part.value, full)}".replace(".", words.point)
     return (
         f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
-        f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.normalised, full)}</td>"
-        f"<td>× {_local(f'{part.weight:.3g}')}</td><td>= {figure(part.value, full)}</td></tr>"
+        f" <small>{measure}</small></th><td>{cells}</td></tr>"
     )
 
 
 def _amount(operation: Operation, value: float, full: float) -> str:
     """A factor unchanged; a term in the format of the scores."""
-    return _local(f"{value:.4g}") if operation is Operation.PRODUCT else figure(value, full)
+    return f"{value:.4g}" if operation is Operation.PRODUCT else _plain(value, full)
 
 
 def _within(share: float) -> float:
@@ -200,8 +201,13 @@ def _within(share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of tables and bars in one language, escaped."""
+    """The words of tables and bars in one language, escaped, and its decimal separator.
 
+    Django looks the language up at each number: a twentieth of the time of a page.
+    """
+
+    language: str | None
+    point: str
     signals: Mapping[str, str]
     head: str
     head_by_rank: str
@@ -224,6 +230,8 @@ def _words(language: str | None) -> _Words:
 
     labels = {signal.value: escaped(str(registry.label(signal))) for signal in Signal}
     return _Words(
+        language,
+        get_format("DECIMAL_SEPARATOR"),
         signals=labels | {ADDED: escaped(str(ADDED_LABEL))},
         head=head(gettext("Strength")),
         head_by_rank=head("1 / (k + rank)"),

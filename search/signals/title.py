@@ -56,10 +56,10 @@ _SUMS = {
 _TITLED = """
 SELECT first.id
 FROM (
-    SELECT d.id, d.current_id, {sum} + (
-               SELECT {sum} FROM term
-               WHERE chunks_before >= %(budget)s AND lexeme = ANY(tsvector_to_array(d.title_terms))
-           ) AS strength
+    SELECT d.id, d.current_id, {sum} + CASE WHEN EXISTS (
+               SELECT FROM term WHERE chunks_before >= %(budget)s
+           ) THEN (SELECT {sum} FROM term WHERE chunks_before >= %(budget)s
+                   AND lexeme = ANY(tsvector_to_array(d.title_terms))) ELSE 0 END AS strength
     FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
     WHERE chunks_before < %(budget)s AND d.collection_id = ANY(ARRAY(SELECT id FROM readable))
     GROUP BY d.id
