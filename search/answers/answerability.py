@@ -16,7 +16,7 @@ from search.answers.domain import Context, Statement
 from search.answers.question_forms import NUMBER
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
-from search.presentation.records import RecordLookup, numbered_names
+from search.presentation.records import YEAR, RecordLookup, numbered_names
 
 # The most for a piece without the identifier that was asked for: below SURE. A guess.
 NO_RECORD = 0.5
@@ -35,7 +35,6 @@ WIDEST = 6.0  # margins beyond it say no more; a guess
 USUAL_CONFIDENCE = 0.68
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
-_YEAR = re.compile(r"1\d{3}|20\d\d")  # "Jahr 1888" numbers nothing
 
 
 def answerability(
@@ -118,7 +117,7 @@ def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
     said = numbered_names(piece)
     for word, code in lookup.numbered:
         codes = {other for name, other in said if name == word}
-        if not codes or word in STOP or _YEAR.fullmatch(code):
+        if not codes or word in STOP or YEAR.fullmatch(code):
             continue
         # As one of several, without the word before it: Python 3.12 and 3.13.
         listed = rf"(?<![\w.]){re.escape(code)}(?!\.?\w)"

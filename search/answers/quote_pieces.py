@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.domain import BlockKind
-from ingestion.lexical.sentences import Kind, sentences
+from ingestion.lexical.sentences import Kind, is_heading, sentences
 from search.answers.domain import Passage
 
 MOST = 1000  # characters of a piece that may be cut anywhere between sentences
@@ -82,7 +82,10 @@ def _blocks(passage: Passage) -> Iterator[tuple[int, int, str]]:
 
 def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[int, int, Kind]]:
     text = passage.text[start:end]
-    if kind == BlockKind.HEADING:
+    # A title that its file has as a paragraph stands above the first heading.
+    above = passage.sections[:1] if not passage.named_at(start).heading_path else ()
+    is_title = any(not passage.text[end:at].strip() for at, _ in above) and "\n" not in text
+    if kind == BlockKind.HEADING or (is_title and is_heading(text)):
         return
     if kind == BlockKind.CODE:
         yield start, end, Kind.CODE

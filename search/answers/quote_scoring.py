@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
+from ingestion.lexical.normal_form import normal_form
+from ingestion.lexical.second_forms import folded
 from ingestion.lexical.sentences import Kind
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
@@ -161,7 +163,8 @@ def _record_parts(
     if not (lookup.identifiers or lookup.numbered):
         return parts, {part.section: 0.0 for part in parts}
     firsts = {part.section: part.start for part in reversed(parts)}
-    paths = [passage.named_at(start).heading_path for start in firsts.values()]
+    # What the title names, all sections are about.
+    paths = [(passage.title, *passage.named_at(at).heading_path) for at in firsts.values()]
     held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
     best = max(held.values(), default=0.0)
     own = [part for part in parts if held[part.section] == best]
@@ -218,19 +221,22 @@ def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
 SUFFIX = 4
 SHORTEST_STEM = 3
 NUMBERED = re.compile(r"\d")
+# As in the index (`second_forms`): among other words in capitals it is no acronym.
+ACRONYM = re.compile(r"(?<![A-Z] )\b[A-Z]{2,5}\b(?! [A-Z]{2})")
 
 
 def question_weights(question: str, terms: Sequence[TermStatistic]) -> dict[str, float]:
     """The weight of each lexeme of a question: the idf of the search, or 1 without terms.
 
-    Stop words and words of asking ("how much") have none. Lexemes of the search may be stems;
-    `says` compares them with words.
+    Stop words and words of asking ("how much") have none, but acronyms do (IT, WHO). Lexemes of the
+    search may be stems; `says` compares them with words.
     """
     if terms:
         asking = STOP.intersection(words(question))
         own = (term for term in terms if not any(says(word, term.lexeme) for word in asking))
         return {term.lexeme: term.idf for term in own if term.idf > 0}
-    return {word: 1.0 for word in words(question) if word not in STOP}
+    acronyms = [name for name in ACRONYM.findall(question) if name.lower() in STOP]
+    return dict.fromkeys([*(word for word in words(question) if word not in STOP), *acronyms], 1.0)
 
 
 @dataclass(frozen=True)
@@ -250,13 +256,25 @@ class QuestionWords:
         return sum(w for each, w in self.weights.items() if each in terms) / total if total else 0.0
 
     def lexemes_in(self, text: str) -> frozenset[str]:
-        """The lexemes of the question that occur in a text, in any inflection."""
+        """The lexemes of the question that occur in a text, in any inflection; also those typed
+        without an accent in a word that is written with one.
+        """
+        if not text.isascii():
+            form = normal_form(text)
+            text = " ".join((text, folded(form), folded(form, written_out=True)))
         near = {word for word in words(text) if word.startswith(self._roots)}
-        return frozenset().union(*map(self._lexemes, near))
+        acronyms = (each for each, form in self._acronyms.items() if form.search(text))
+        return frozenset(acronyms).union(*map(self._lexemes, near))
 
     @cached_property
     def _lexemes(self) -> Callable[[str], frozenset[str]]:
         return cache(lambda word: frozenset(each for each in self.weights if says(word, each)))
+
+    @cached_property
+    def _acronyms(self) -> Mapping[str, re.Pattern[str]]:
+        """The question's lexemes in capitals, such as IT and C++, as patterns: no word is one."""
+        names = (each for each in self.weights if each.isupper())
+        return {each: re.compile(rf"(?<!\w){re.escape(each)}(?!\w)") for each in names}
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:

@@ -21,13 +21,14 @@ from search.engine.settle import Settled
 from search.query.language import is_unlisted, leaning_on_keywords, other_languages, unfamiliar
 from search.query.parse import count_words
 from search.ranking import Batch, Prepared
-from search.ranking.fusion import VECTOR
+from search.ranking.fusion import KEYWORD, VECTOR
 
 # The number of a file, an order, a port; in words with hyphens are diseases and products. Guesses.
 _FEWEST_DIGITS = 4  # 9/11, 1/2
 _MOST_LETTERS = 3  # of an abbreviation: CHF 25, KW 23
-# The words of a short question, and of one that no longer is.
-SHORT, LONG = 5, 10
+# The words of a name or term to look up, of a short question, and of one that no longer is. FEW is
+# a guess.
+FEW, SHORT, LONG = 3, 5, 10
 # The lead of the nearest passage, in cosines on the common scale, up to which they do not tell
 # passages apart, and from which they decide (ADR 113).
 CLOSE, DECISIVE = 0.075, 0.125
@@ -88,7 +89,8 @@ def lean_on_meaning(weighing: Weighing) -> Weighing:
     text, profile = weighing.settled.query.text, weighing.settled.profile
     if not weighing.by_meaning or not profile.short_lean:
         return weighing
-    if is_unlisted(text, weighing.prepared.candidates.readings):
+    space, readings = weighing.configuration.space, weighing.prepared.candidates.readings
+    if is_unlisted(text, readings, space.languages if space else ()):
         return weighing
     words = count_words(text)
     evidence = MeaningEvidence.of(weighing.prepared, words)
@@ -97,7 +99,8 @@ def lean_on_meaning(weighing: Weighing) -> Weighing:
 
 @dataclass(frozen=True, slots=True)
 class MeaningEvidence:
-    """The number of a question's words, and how far its nearest passage is ahead.
+    """The number of a question's words, how far its nearest passage is ahead, and the share of the
+    best keyword score that this passage has.
 
     The lead is the first less the tenth cosine, on the common scale; 0 if fewer than ten passages
     have a vector.
@@ -105,21 +108,29 @@ class MeaningEvidence:
 
     words: int
     lead: float
+    said: float = 1.0
 
     @classmethod
     def of(cls, prepared: Prepared, words: int) -> Self:
-        cosines = prepared.raw[:, VECTOR]
-        cosines = cosines[~np.isnan(cosines)]
-        if len(cosines) < LAST:
+        rows = prepared.raw[~np.isnan(prepared.raw[:, VECTOR])]
+        if len(rows) < LAST:
             return cls(words, 0.0)
+        cosines, scores = rows[:, VECTOR], np.nan_to_num(prepared.raw[:, KEYWORD])
         lead = float(cosines.max() - np.partition(cosines, -LAST)[-LAST])
-        return cls(words, lead * prepared.cosine_scale.slope)
+        own = float(np.nan_to_num(rows[cosines.argmax(), KEYWORD]))
+        said = own / float(scores.max()) if scores.max() > 0 else 1.0
+        return cls(words, lead * prepared.cosine_scale.slope, said)
 
     @property
     def for_meaning(self) -> float:
-        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide lead."""
+        """How strongly this speaks for meaning, in [0, 1]: more for few words and a wide lead.
+
+        Of up to three words, which are rather looked up, the nearest passage must have some: in a
+        small library, or one of several languages, the lead is wide by chance.
+        """
         short = _rising(self.words, LONG, SHORT)
-        return short * _rising(self.lead, CLOSE, DECISIVE)
+        said = max(self.said, _rising(self.words, FEW, SHORT))
+        return short * _rising(self.lead, CLOSE, DECISIVE) * said
 
 
 def _rising(value: float, start: float, end: float) -> float:

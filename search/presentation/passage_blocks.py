@@ -111,22 +111,27 @@ def matched_section(
     sections: Sequence[Sequence[Any]],
     stems: Sequence[str] = (),
     lookup: RecordLookup = NO_LOOKUP,
+    title: str = "",
 ) -> NamedSection | None:
     """The section of a passage with most of the question's `stems`, those in its name twice.
 
     If sections hold an identifier of the `lookup`, only the best of them, and only other stems.
+    Those of the document's `title`, which all sections share, count only if there are no others.
     Stems count where they are marked, and in names if nothing is; without `stems`, the marked words
     count. If no section has any, it is that of the passage's headings `path`; None without a name.
     A section without a text of its own ends with its subsections.
     """
     places = _sections(path, sections)
     section = next(iter(places), None)
+    if section is not None and section.start:  # a letterhead above the first heading
+        places = (NamedSection("", "", tuple(path), 0, section.start), *places)
     if len(places) > 1:
         texts = (unmarked(within(each, marked)[0]) for each in places)
-        held = lookup.holders([each.path for each in places], texts)
+        held = lookup.holders([(title, *each.path) for each in places], texts)
         best = max(held)
         asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
-        scores = [*_scores(places, marked, asked)] if asked or not stems else [0] * len(places)
+        has_others = bool(asked) or not stems
+        scores = _by_name(places, marked, asked, title) if has_others else [0] * len(places)
         holders = [place for place, strength in enumerate(held) if strength == best]
         first = max(holders, key=scores.__getitem__)
         named = next((each for each in places if each.path == tuple(path)), None)
@@ -167,6 +172,15 @@ def _sections(path: Sequence[str], sections: Sequence[Sequence[Any]]) -> tuple[N
         NamedSection(each[-1] if each else "", place.anchor, each, place.start, end)
         for place, end, each in zip(places, ends, paths(path, places), strict=True)
     )
+
+
+def _by_name(
+    sections: Sequence[NamedSection], marked: str, stems: Sequence[str], title: str
+) -> list[int]:
+    """The scores of the sections by the stems that are not of the title, if there are any."""
+    own = [stem for stem in stems if not _occurs(stem, name_parts(title, whole=True))]
+    scores = [*_scores(sections, marked, own)] if own else []
+    return scores if any(scores) else [*_scores(sections, marked, stems)]
 
 
 def _scores(sections: Sequence[NamedSection], marked: str, stems: Sequence[str]) -> Iterator[int]:

@@ -34,6 +34,9 @@ _NUMBERED = re.compile(
     r"(?<!\w)([^\W\d_]{2,})\s+((?:[A-Z]{0,3}-?[0-9]+|[A-HJ-Z])(?:[-.][0-9A-Za-z]+)*)(?!\w)"
 )
 
+YEAR = re.compile(r"1\d{3}|20\d\d")
+"""“Jahr 1888” numbers nothing."""
+
 
 @dataclass(frozen=True)
 class RecordLookup:
@@ -57,7 +60,8 @@ class RecordLookup:
         if not leads:
             identifiers = tuple(one for one in identifiers if any(map(str.isdigit, one.text)))
         is_bare = query.is_identifier or query.asks_for_identifiers
-        is_bare = is_bare or _NUMBERED.fullmatch(query.text.strip()) is not None
+        name = _NUMBERED.fullmatch(query.text.strip())
+        is_bare = is_bare or (name is not None and not YEAR.fullmatch(name[2]))
         numbered = tuple(numbered_names(query.text))
         # An identifier that does not lead is not made to by a numbered name beside it.
         names = {f"{word} {code}".casefold() for word, code in numbered}

@@ -329,7 +329,7 @@ def _result(
         layout=() if row["original"] else row["layout"],
         marked=marked,
         sections=sections,
-        section=matched_section(marked, path, sections, stems, lookup),
+        section=matched_section(marked, path, sections, stems, lookup, row["document__title"]),
         lookup=lookup,
         chars=chars,
         matched_words=row["words"][0],

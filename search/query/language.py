@@ -156,12 +156,13 @@ def other_language(
     return OtherLanguage(own, texts, not supported or own in supported)
 
 
-def is_unlisted(text: str, readings: Sequence[Reading]) -> bool:
-    """Whether the text has words, and no list of English or the texts' languages has one of them.
+def is_unlisted(text: str, readings: Sequence[Reading], supported: Sequence[str]) -> bool:
+    """Whether the text has words, and no list of English or the model's languages has one of them:
+    of the texts' ones, if the model is multilingual (`supported` is empty).
 
     A model can say little about the meaning of such names and terms.
     """
-    codes = {"en", *text_languages(readings)}
+    codes = {"en", *(supported or text_languages(readings))}
     words = _WORDS.findall(text)
     return bool(words) and not any(is_listed(word, code) for word in words for code in codes)
 

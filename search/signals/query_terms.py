@@ -270,23 +270,20 @@ class AskedWords:
 
         `to_tsvector` numbers the words of a text, stop words included, and all configurations split
         a text alike: a configuration without a lexeme at a position where another one has one
-        dropped a stop word there. The question's language keeps its words. A text of stop words
-        alone keeps every reading.
+        dropped a stop word there. The question's language keeps its words, acronyms stay in any. A
+        text of stop words alone keeps every reading.
         """
         both = {self.main, self.own}
         here: dict[tuple[int, int], set[str]] = defaultdict(set)
         for each in occurrences:
             here[each.text, each.place].add(each.config)
-        stays = [each.config == self.own or both <= here[each[:2]] for each in occurrences]
-        with_words = {
-            each.text
-            for each, stay in zip(occurrences, stays, strict=True)
-            if stay and each.place < _KINDS["acronym"][1]
-        }
-        return [
-            each._replace(stays=stay or each.text not in with_words)
-            for each, stay in zip(occurrences, stays, strict=True)
+        first = _KINDS["acronym"][1]
+        read = [
+            (each, each.config == self.own or each.place >= first or both <= here[each[:2]])
+            for each in occurrences
         ]
+        with_words = {each.text for each, stays in read if stays and each.place < first}
+        return [each._replace(stays=stays or each.text not in with_words) for each, stays in read]
 
     def _pools(
         self, occurrences: Iterable[_Occurrence], kept: Mapping[str, int]

@@ -427,3 +427,29 @@ class TestTheStatedLanguage:
 
 def test_figures_are_in_no_language() -> None:
     assert not detect_language("6ff4681d-cd86-43e5-8722 " * 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        pytest.param("يصرف بدل السفر يوميا. تقدم الفواتير خلال أسبوع.", "ar", id="not Egypt's"),
+        pytest.param("Rechnung\nVier Regalböden, zahlbar bis zum 15. April.", "de", id="German"),
+        pytest.param("El contrato se renueva cada año en el mes de mayo.", "es", id="Spanish"),
+        pytest.param("第十二条　年次有給休暇は入社六か月後に十日とする。", "ja", id="30 letters"),
+        pytest.param("Fee: M8 | Bolt 20 | Clip | Elmdale | Foxbury | Hartwell", "", id="names"),
+        pytest.param("仓库规定：进入", "", id="7 letters"),
+        pytest.param(
+            "Ｄｅｒ Ｐｒüｆｅｒ ｋｏｍｍｔ ｊｅｄｅｎ Ｍｏｎｔａｇ ｍｉｔ ｄｅｍ Ｗａｇｅｎ.",
+            "de",
+            id="full width",
+        ),
+    ],
+)
+def test_language_of_a_short_text(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_what_is_likely_another_language_is_not_where_it_is_the_default_one() -> None:
+    text = "Preisliste Klebstoffe | Gebinde | Preis | Verarbeitung, Lagerung: Araldit Rapid"
+    assert detect_language(text) == "de"
+    assert detect_language(text, default="lb") == ""

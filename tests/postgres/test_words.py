@@ -455,3 +455,9 @@ class TestSecondForms:
         assert set(scores("IT")) == {first}
         assert next(iter(scores("IT team"))) == first
         assert set(scores("it")) == set()
+
+    def test_an_acronym_stays_that_is_a_stop_word_of_few_texts_alone(self) -> None:
+        collection = make_collection()
+        shelve(collection, "english", ["Mr van der Meer", *OTHERS])
+        first, _ = shelve(collection, "german", ["Leitung von DER", "der Plan"])
+        assert first in scores("DER")

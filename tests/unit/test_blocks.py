@@ -129,6 +129,27 @@ def test_section_with_most_marked_words_is_the_matched_one(
     assert (found.path[0], found.path[-1]) == ("Sessions", heading)
 
 
+@pytest.mark.parametrize(
+    ("title", "heading"),
+    [("", "Travel 2023"), ("Travel 2023", "Mileage"), ("2023.docx", "Mileage")],
+)
+def test_words_of_the_title_tell_no_section(title: str, heading: str) -> None:
+    """In a file of Word the title is a heading of the first level, beside the others."""
+    text = "Travel <2023>\n\nValid from <2023>.\n\n<Mileage>\n\n38 cents."
+    marked = text.replace("<", MARK_START).replace(">", MARK_END)
+    sections = [(0, 1, "Travel 2023", "travel"), (31, 1, "Mileage", "mileage")]
+    found = matched_section(marked, (), sections, ("mileag", "2023"), title=title)
+    assert found is not None
+    assert found.heading == heading
+
+
+def test_what_stands_above_the_first_heading_is_in_no_section() -> None:
+    marked = f"Ref {MARK_START}KD-7{MARK_END}\n\nOffer\n\nWe offer."
+    assert matched_section(marked, (), [(10, 1, "Offer", "offer")], ("kd-7",)) is None
+    plain = matched_section(marked, (), [(10, 1, "Offer", "offer")], ("offer",))
+    assert plain is None or plain.heading == ""
+
+
 def test_a_passage_of_the_old_shape_has_the_headings_above_it() -> None:
     found = matched_section(f"{MARK_START}x{MARK_END}", ("A", "B"), ())
     assert found == NamedSection("B", "", ("A", "B"))

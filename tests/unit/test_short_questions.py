@@ -92,6 +92,23 @@ def test_lead_is_measured_on_the_common_scale(
     assert evidence.lead == approx(lead)
 
 
+@pytest.mark.parametrize(
+    ("scores", "meaning"), [((0.0, 2.0), 0.6), ((1.0, 2.0), 0.675), ((2.0, 1.0), 0.75), ((), 0.75)]
+)
+def test_meaning_leans_as_far_as_its_nearest_passage_has_the_words(
+    scores: tuple[float, ...], meaning: float
+) -> None:
+    """The nearest passage has none, half or most of the best keyword score."""
+    found = [Candidate(n, n, {Signal.VECTOR: 0.9 if n == 1 else 0.1}) for n in range(1, 12)]
+    for n, score in enumerate(scores):
+        found[n] = replace(found[n], raw={**found[n].raw, Signal.KEYWORD: score})
+    evidence = MeaningEvidence.of(prepared(columns(found, Query("words"))), 1)
+    settled = asked(1, lean=0.0)
+    profile = replace(settled.profile, short_lean=0.5)
+    found_weights = leaning_on_meaning(replace(settled, profile=profile), evidence).weights
+    assert found_weights.vector == approx(meaning)
+
+
 @given(st.integers(0, 30), st.floats(0, 0.5), st.floats(0, 0.5))
 def test_larger_lead_never_lowers_the_vector_weight(words: int, one: float, other: float) -> None:
     less, more = sorted((one, other))

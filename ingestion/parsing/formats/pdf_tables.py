@@ -21,7 +21,7 @@ from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
 if TYPE_CHECKING:
-    from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
+    from liteparse import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
@@ -34,8 +34,8 @@ _TORN, _NARROW = 0.8, 0.9
 _LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
 # Gaps between rows beside those between the lines of a cell. A guess.
 _WIDER = 1.2
-# Of the height of a line.
-_TWO_LINES = 1.8
+# Of the height of a line; and of the box of a letter, of which a space takes a quarter. A guess.
+_TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
 _PROSE = re.compile(r".{41}")
 # The dots between a label and its value.
@@ -60,12 +60,57 @@ def with_whole_tables(
         rows = _grid(lines, columns) if len(parts) > 1 else []
         labels = [cell.text for row in rows[:1] for cell in row]
         is_read = any([cell.text for cell in row] == labels for one in parts for row in _rows(one))
-        if rows and not is_read and _letters(parts) == Counter(_spelt(_text(rows))):
+        # A line below the table may be read as the end of its first column.
+        beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
+        after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
+        below = " ".join(one.text.strip() for one in after)
+        if rows and not is_read and _letters(parts) == Counter(_spelt(_text(rows) + below)):
             place = min(map(out.index, parts))
             table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
-            out[place] = replace(table, bbox=around(*parts))
+            rest = [_paragraph(parts[0], below)] if below else []
+            out[place : place + 1] = [replace(table, bbox=around(*parts)), *rest]
             out = [one for one in out if one not in parts]
     return out
+
+
+def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
+    """The pieces of text of a page with paragraphs side by side, those below two labels or more
+    parted at wide gaps; of another page as they are.
+
+    liteparse joins what is less than two letters apart: “OR-2210 22 mm” of two columns.
+    """
+    items: list[TextItem] = list(page.text_items)
+    boxes = [one.bbox if one.kind == "paragraph" else None for one in page.blocks or ()]
+    pairs = [(a, b) for a, b in pairwise(boxes) if a and b and _right(a) < b.x]
+    if not any(a.y < middle(b) < _end(a) or b.y < middle(a) < _end(b) for a, b in pairs):
+        return items
+    parted: dict[int, list[TextItem]] = {}
+    labels: Sequence[TextItem] = ()
+    for line in by_line(items):
+        labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
+        for item in line:
+            if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
+                parted[id(item)] = _parted(item, letters)
+    return [part for item in items for part in parted.get(id(item), [item])]
+
+
+def _parted(item: TextItem, letters: Letters) -> list[TextItem]:
+    """The parts of a piece of text with gaps between them that are wider than a space."""
+    for match in re.finditer(re.escape(item.text.strip()), letters.text):
+        pieces: list[TextItem] = []
+        for word in re.finditer(r"\S+", match[0]):
+            ends = word.start(), word.end() - 1
+            first, last = (letters.at(match.start() + at, match[0][at]) for at in ends)
+            own = replace(item, text=word[0], x=first.left, width=last.right - first.left)
+            if pieces and own.x - _right(pieces[-1]) <= _GAP * first.height:
+                before = pieces.pop()
+                text, width = f"{before.text} {own.text}", _right(own) - before.x
+                own = replace(before, text=text, width=width)
+            pieces.append(own)
+        top = letters.at(match.start(), "").top
+        if abs(pieces[0].x - item.x) < LEVEL and abs(top - item.y) < LEVEL:
+            return pieces
+    return [item]
 
 
 def _runs(items: Iterable[TextItem]) -> Iterator[tuple[list[list[TextItem]], list[Span]]]:
@@ -80,7 +125,9 @@ def _runs(items: Iterable[TextItem]) -> Iterator[tuple[list[list[TextItem]], lis
             [at for at, (left, right) in enumerate(columns) if one.x < right and left < _right(one)]
             for one in line
         ]
-        if line and all(len(each) == 1 for each in places):
+        # A line of text below the table.
+        is_outside = len(line) == 1 < len(lines) and line[0].x < columns[0][0] - LEVEL
+        if line and not is_outside and all(len(each) == 1 for each in places):
             lines.append(line)
             for one, (at,) in zip(line, places, strict=True):
                 columns[at] = (min(columns[at][0], one.x), max(columns[at][1], _right(one)))

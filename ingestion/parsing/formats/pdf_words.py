@@ -21,10 +21,10 @@ from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_o
 from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
-from ingestion.parsing.formats.pdf_tables import without_torn_columns
+from ingestion.parsing.formats.pdf_tables import with_parted_cells, without_torn_columns
 
 if TYPE_CHECKING:
-    from liteparse import LayoutBlock, ParsedPage
+    from liteparse import LayoutBlock, ParsedPage, TextItem
     from pypdfium2 import PdfDocument
 
 # The marks of Hebrew, Arabic and of the scripts from Devanagari to Khmer are no letters to Python.
@@ -126,6 +126,15 @@ class WordReader:
             return blocks
         order = in_reading_order if is_from_right else without_torn_columns
         return order(blocks, letters)
+
+    def parted(self, page: ParsedPage) -> list[TextItem]:
+        """The pieces of text of the page, if PDFium can read it with those of several columns
+        parted.
+        """
+        letters = self._read(page.page_num)
+        if letters and letters.count <= MOST_LETTERS:
+            return with_parted_cells(page, letters)
+        return list(page.text_items)
 
     def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
         """The blocks of page `number`, as they are if PDFium cannot read it."""

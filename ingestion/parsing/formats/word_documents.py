@@ -220,10 +220,15 @@ def _formula(latex: str) -> str:
     return _LATEX_CHARACTER.sub(r"\1", latex)
 
 
+# Of the templates of python-docx and python-pptx: it is the date and author of no document.
+_OF_TEMPLATES = re.compile(r"python-docx|2013-(?:12-23T23:15:00|01-27T09:1[45]:\d\d)Z")
+
+
 def read_metadata(source: Source) -> StatedMetadata:
     """The metadata in the container's property file; empty for formats without one."""
     if source.file_type in _OOXML:
-        properties = read_properties(source.path, "docProps/core.xml")
+        stated = read_properties(source.path, "docProps/core.xml").items()
+        properties = {name: text for name, text in stated if not _OF_TEMPLATES.fullmatch(text)}
         if source.file_type == filetypes.DOCX and not properties.get("title"):
             with zipfile.ZipFile(source.path) as archive:
                 properties["title"] = docx_repair.title_of(archive)

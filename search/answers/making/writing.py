@@ -38,6 +38,7 @@ from search.engine import configuration
 from search.errors import ModelUnavailable
 from search.pipeline import SearchResponse
 from search.presentation.marking import sentence_embedder
+from search.query.language import unfamiliar
 
 T = TypeVar("T")
 
@@ -259,12 +260,16 @@ def with_both_sides(quotes: Sequence[Quote], context: Context) -> tuple[Quote, .
 
 
 def extracted(response: SearchResponse, context: Context, parameters: AnswerParameters) -> Extract:
-    """The quotes for the question of a search, with the embedder of its space."""
+    """The quotes for the question of a search, with the embedder of its space if that knows the
+    question's language.
+    """
     configured = response.configuration or configuration.current()
+    text, readings = response.query.text, response.ranking.candidates.readings
+    is_foreign = configured.space and unfamiliar(text, readings, configured.space.languages)
     return extract(
         response.query,
         context,
-        embedder=sentence_embedder(configured.space),
+        embedder=None if is_foreign else sentence_embedder(configured.space),
         most=parameters.quotes,
         terms=response.terms,
         confidence=response.confidence,

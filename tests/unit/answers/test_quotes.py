@@ -13,13 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingestion.domain import BlockKind
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
+from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import SURE, Answered, Context, Mode
 from search.answers.making.drafting import quoted as quoted_answer
 from search.answers.quote_scoring import QuestionWords, question_weights
 from search.answers.quotes import extract
 from search.domain import Query, TermStatistic
+from search.query import parse
 from tests.support.pieces import passage
 
 TIMEOUTS = (
@@ -106,6 +109,52 @@ def test_words_match_their_stems() -> None:
     assert words.share(words.lexemes_in("cities")) == pytest.approx(0.25)
     assert words.share(words.lexemes_in("city d40")) == 1
     assert words.share(words.lexemes_in("d401")) == 0
+
+
+@pytest.mark.parametrize(
+    ("lexeme", "text", "is_said"),
+    [
+        ("kuhnel", "Dr. Kühnel-Öztürk | 0192", True),
+        ("daenemark", "Dänemark | 68", True),
+        ("nh3", "NH₃ below 20 ppm", True),
+        ("kühnel", "Kuhnel", False),  # typed with its accent
+        ("WHO", "The WHO liaison", True),
+        ("WHO", "Those who ask", False),
+        ("C++", "in C++ or Rust", True),
+    ],
+)
+def test_words_are_said_in_other_spellings(lexeme: str, text: str, is_said: bool) -> None:
+    words = QuestionWords({lexeme: 1.0})
+    assert (words.lexemes_in(text) == {lexeme}) is is_said
+
+
+def test_acronym_of_a_stop_word_has_a_weight() -> None:
+    assert question_weights("Who leads IT?", ()) == {"leads": 1.0, "IT": 1.0}
+    assert question_weights("WHO LEADS IT", ()) == {"leads": 1.0}
+    assert quoted("IT", context("It rains.", "The IT desk is in room 4."))[0].startswith("The IT")
+
+
+def test_sections_are_about_what_the_title_names() -> None:
+    text = "Toner of the KY-4020\n\nOpen the cover.\n\nIf it jams\n\nCall extension 4455."
+    sections = ((0, ("Toner of the KY-4020",)), (text.index("If"), ("If it jams",)))
+    kinds = (BlockKind.HEADING, BlockKind.PARAGRAPH) * 2
+    layout = tuple(zip(map(text.index, ("Toner", "Open", "If", "Call")), kinds, strict=True))
+    held = passage(1, text, title="Toner of the KY-4020", sections=sections, layout=layout)
+    query = parse("KY-4020 jams", DEFAULT_PATTERNS)
+    found = extract(query, Context((held,)), embedder=None, most=1)
+    assert [text[part.start : part.end] for part in found.quotes[0].parts] == [
+        "Call extension 4455."
+    ]
+
+
+def test_title_above_the_first_heading_is_no_answer() -> None:
+    text = "House rules of Crane House\n\nQuiet hours\n\nFrom ten at night nobody drills."
+    layout = ((0, BlockKind.PARAGRAPH), (28, BlockKind.HEADING), (41, BlockKind.PARAGRAPH))
+    held = passage(1, text, layout=layout, sections=((28, ("Quiet hours",)),))
+    found = extract(Query("Crane House quiet hours"), Context((held,)), embedder=None, most=1)
+    assert [text[part.start : part.end] for part in found.quotes[0].parts] == [
+        "From ten at night nobody drills."
+    ]
 
 
 def test_without_terms_all_words_but_stop_words_weigh_the_same() -> None:
