@@ -74,8 +74,8 @@ def detect_language(text: str, default: str = "en") -> str:
     such as Egypt's Arabic, take no part: their texts are the language's.
     """
     middle = len(text) // 2
-    sample = text[:SAMPLE_CHARS] + " " + text[middle : middle + SAMPLE_CHARS]
-    sample = normalize("NFKC", sample)  # Latin letters of full width are no Chinese
+    # Latin letters of full width are no Chinese.
+    sample = normalize("NFKC", text[:SAMPLE_CHARS] + " " + text[middle : middle + SAMPLE_CHARS])
     if len("".join(filter(str.isalpha, sample)).encode()) < MIN_BYTES:
         return ""
     ranked = _identifier().rank(sample)

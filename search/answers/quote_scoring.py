@@ -260,7 +260,7 @@ class QuestionWords:
         without an accent in a word that is written with one.
         """
         if not text.isascii():
-            form = normal_form(text)
+            form = normal_form(" ".join(word for word in text.split() if not word.isascii()))
             text = " ".join((text, folded(form), folded(form, written_out=True)))
         near = {word for word in words(text) if word.startswith(self._roots)}
         acronyms = (each for each, form in self._acronyms.items() if form.search(text))

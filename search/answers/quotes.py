@@ -116,11 +116,11 @@ def _compared(offers: Sequence[Offer]) -> list[Offer]:
 
 def _of_sides(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
     """Of a comparison the best sentence about each side; none if one sentence is about both."""
-    firsts = []
+    firsts: list[tuple[Offer, float]] = []
     for words_of_side in sides_of(question):
         side = QuestionWords(dict.fromkeys(words_of_side, 1.0))
-        about = (pair for pair in ranked if side.share(side.lexemes_in(pair[0].in_context)) == 1)
-        firsts += [pair for pair in [next(about, None)] if pair is not None]
+        about = [pair for pair in ranked if side.share(side.lexemes_in(pair[0].in_context)) == 1]
+        firsts += about[:1]
     return firsts if len(firsts) > 1 and firsts[0] is not firsts[1] else []
 
 

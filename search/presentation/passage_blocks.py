@@ -130,8 +130,7 @@ def matched_section(
         held = lookup.holders([(title, *each.path) for each in places], texts)
         best = max(held)
         asked = [stem for stem in stems if not (best and lookup.says(stem.lstrip("-")))]
-        has_others = bool(asked) or not stems
-        scores = _by_name(places, marked, asked, title) if has_others else [0] * len(places)
+        scores = _by_name(places, marked, asked, title) if asked or not stems else [0] * len(places)
         holders = [place for place, strength in enumerate(held) if strength == best]
         first = max(holders, key=scores.__getitem__)
         named = next((each for each in places if each.path == tuple(path)), None)

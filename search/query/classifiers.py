@@ -236,16 +236,13 @@ PHRASES = {
     QueryClass.DEBUG: ("error", "fix", "not working", "issue with", "problem"),
     QueryClass.COMPARISON: ("difference between", "vs", "compare", "which is better"),
 }
-PRINTED = tuple(PHRASES)
-# The order of its code, where the rarer classes come first (F5-01).
-SPECIFIC_FIRST = (QueryClass.COMPARISON, QueryClass.DEBUG, QueryClass.CODE, QueryClass.CONCEPT)
 
 
-def phrase_class(text: str, order: Sequence[QueryClass] = PRINTED) -> tuple[QueryClass, str]:
-    """The first class in `order` with a phrase in the text, and the phrase; general without."""
+def phrase_class(text: str) -> tuple[QueryClass, str]:
+    """The first class of PHRASES with a phrase in the text, and the phrase; general without."""
     lowered = text.lower()
-    for query_class in order:
-        for phrase in PHRASES[query_class]:
+    for query_class, phrases in PHRASES.items():
+        for phrase in phrases:
             if phrase in lowered:
                 return query_class, phrase
     return QueryClass.GENERAL, ""

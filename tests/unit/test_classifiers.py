@@ -14,10 +14,12 @@ from pytest import approx
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
 from search.query import classifiers, classify, parse
-from search.query.classifiers import NAMED, PHRASES, SPECIFIC_FIRST, classify_by, phrase_class
+from search.query.classifiers import NAMED, PHRASES, classify_by, phrase_class
 from search.query.shipped_classifier_rules import RULES
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
+# The order of physical-ai's code, where the rarer classes come first (F5-01).
+SPECIFIC_FIRST = (QueryClass.COMPARISON, QueryClass.DEBUG, QueryClass.CODE, QueryClass.CONCEPT)
 NAMES = {"conceptual": QueryClass.CONCEPT, "troubleshooting": QueryClass.DEBUG}
 
 
@@ -220,11 +222,16 @@ class TestPhysicalAI:
 class TestAccuracy:
     """Preset test 3: on the queries that the seeds' repositories label."""
 
-    def test_s5_41_the_printed_rules_miss_their_own_target(self) -> None:
+    def test_s5_41_the_printed_rules_miss_their_own_target(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """21/27 and 22/27 on the whole set: the six and the five missed are all among these."""
         queries = labelled("physical-ai:shipped")
         printed = sum(phrase_class(text)[0] is label for text, label in queries)
-        specific = sum(phrase_class(text, SPECIFIC_FIRST)[0] is label for text, label in queries)
+        monkeypatch.setattr(
+            classifiers, "PHRASES", {each: PHRASES[each] for each in SPECIFIC_FIRST}
+        )
+        specific = sum(phrase_class(text)[0] is label for text, label in queries)
         assert (len(queries) - printed, len(queries) - specific) == (6, 5)
         assert specific / len(queries) < 0.9
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ingestion.domain import Block, Completeness, Unit, Why, visible
 from ingestion.files import filetypes
-from ingestion.parsing.formats import docx_repair, odf_repair
+from ingestion.parsing.formats import docx_repair, odf_repair, pptx_repair
 from ingestion.parsing.formats.doc_margins import DAMAGES
 from ingestion.parsing.formats.epub import elements_in
 from ingestion.parsing.formats.inner_files import PartKeeper, Refusal
@@ -26,7 +26,6 @@ _ODF_BODY = re.compile(rb"<office:body>(.*)</office:body>", re.DOTALL)
 # Repeated or deleted text and remarks, which a reader of the text does not expect.
 _ASIDE = re.compile(
     rb"<mc:Fallback>.*?</mc:Fallback>"
-    rb'|<p:sp\b(?:(?!</p:sp>).)*?<p:ph\b[^<>]*\btype="(?:dt|ftr|sldNum)".*?</p:sp>'
     rb"|<(office:annotation|text:tracked-changes)\b.*?</\1>",
     re.DOTALL,
 )
@@ -72,11 +71,12 @@ def container(source: Source) -> Completeness:
         names_left = [name.removesuffix("/content.xml") for name in left if name not in shown]
         completeness.add(Unit.FILE, Why.EMBEDDED, [n.rpartition("/")[2] for n in names_left])
         for name in filter(_TEXTS.fullmatch, names):
-            part = _ASIDE.sub(b"", read_member(archive, name))
-            texts = [_RUN.findall(one) for one in (part, docx_repair.without_hidden(part))]
-            written, found = (sum(map(_visible, each)) for each in texts)
-            completeness.found += found
-            completeness.add(Unit.CHARACTER, Why.HIDDEN, count=written - found)
+            written = pptx_repair.without_margins(_ASIDE.sub(b"", read_member(archive, name)))
+            part = docx_repair.without_hidden(written)
+            completeness.found += (found := sum(map(_visible, _RUN.findall(part))))
+            if part is not written:
+                rest = sum(map(_visible, _RUN.findall(written))) - found
+                completeness.add(Unit.CHARACTER, Why.HIDDEN, count=rest)
         completeness.found += sum(map(_visible, _margin_texts(archive, source)))
         if body := _ODF_BODY.search(read_member(archive, "content.xml")):
             completeness.found += _visible(_ASIDE.sub(b"", body[1]))

@@ -23,9 +23,9 @@ from ingestion.parsing.formats.ooxml import (
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 
-_FOOTER = re.compile(
-    rb'(<p:sp\b(?:(?!</p:sp>).)*?<p:ph\b[^<>]*\btype=")ftr(".*?</p:sp>)', re.DOTALL
-)
+# A shape without an end goes on to that of the slide: it is read once.
+_SHAPE = re.compile(rb"<p:sp\b.*?(?:</p:sp>|\Z)", re.DOTALL)
+_MARGIN = re.compile(rb'(<p:ph\b[^<>]*\btype=")(dt|ftr|sldNum)(?=")')
 _RUN = re.compile(
     rb"(<a:r>\s*)(<a:rPr\b[^<>]*?(?:/>|(?<!/)>.{0,2000}?</a:rPr>))(\s*<a:t>)([^<]*)", re.DOTALL
 )
@@ -41,11 +41,21 @@ _AUTHORS = ("ppt/commentAuthors.xml", "ppt/authors.xml")
 
 def repaired(slide: bytes, footers: set[str]) -> bytes:
     """The slide with raised text and symbols as characters, and its footer if it is a new one."""
-    for shape in _FOOTER.finditer(slide):
-        if (text := texts(shape[0])) not in footers:
-            footers.add(text)
-            slide = slide.replace(shape[0], shape[1] + b"subTitle" + shape[2])
+
+    def with_footer(shape: re.Match[bytes]) -> bytes:
+        margin = _MARGIN.search(shape[0])
+        if margin is None or margin[2] != b"ftr" or (text := texts(shape[0])) in footers:
+            return shape[0]
+        footers.add(text)
+        return shape[0][: margin.start(2)] + b"subTitle" + shape[0][margin.end() :]
+
+    slide = _SHAPE.sub(with_footer, slide)
     return _RUN.sub(_run, slide) if b"baseline=" in slide or _FONT.search(slide) else slide
+
+
+def without_margins(slide: bytes) -> bytes:
+    """The slide without its date, footer and number."""
+    return _SHAPE.sub(lambda shape: b"" if _MARGIN.search(shape[0]) else shape[0], slide)
 
 
 def _run(match: re.Match[bytes]) -> bytes:

@@ -18,10 +18,12 @@ from ingestion.files.storage import display_name
 from ingestion.parsing.child import scratch
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
+from tests.samples.slides import make_pptx
 
 from . import hostile
 from .conftest import processes_in
 from .intruders import intruding
+from .test_completeness import changed
 
 pytestmark = pytest.mark.forks
 
@@ -187,6 +189,15 @@ def test_external_entities_are_not_read(room: Room, tmp_path: Path) -> None:
 )
 def test_deeply_nested_file_is_read_or_refused(room: Room, content: bytes | str, name: str) -> None:
     assert room.either(content, name, wall_seconds=20)
+
+
+def test_shapes_without_an_end_are_passed_once(room: Room) -> None:
+    shapes = f"<!--{'<p:sp ' * 20_000}--></p:spTree>"
+    deck = changed(
+        make_pptx([("Beams", "Steel.", "")]), "ppt/slides/slide1.xml", "</p:spTree>", shapes
+    )
+    found = room.read(deck, "a.pptx", wall_seconds=20)
+    assert [block.text for block in found.blocks] == ["Beams", "Steel."]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv"])
