@@ -27,7 +27,6 @@ from ingestion.parsing.formats.ooxml import (
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
-from ingestion.parsing.formats.zip_safety import UNREADABLE
 
 _BODY, _STYLES = "word/document.xml", "word/styles.xml"
 _COMMENTS = "word/comments.xml"
@@ -88,7 +87,7 @@ _PAGE_NUMBER = re.compile(
 
 
 def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """The parts of a DOCX that anydoc reads, repaired; those that cannot be unpacked are left out.
+    """The parts of a DOCX that anydoc reads, repaired; empty are those that cannot be read.
 
     The headers stand before the first paragraph of the body, the footers after its last one.
     """
@@ -97,10 +96,9 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
     parts: dict[str, bytes] = {}
     for name in names.intersection((_BODY, *_NOTES)):
-        with suppress(*UNREADABLE):
-            part = archive.read(name)
-            part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
-            parts[name] = _repaired(part, scripts, comments)
+        part = read_member(archive, name)
+        part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
+        parts[name] = _repaired(part, scripts, comments)
     if body := parts.get(_BODY):
         targets = relations(archive, _BODY)
         body = _CHUNK.sub(lambda match: _chunk(match, targets), body)

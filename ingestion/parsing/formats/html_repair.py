@@ -10,7 +10,7 @@ from ingestion.parsing.formats.asides import reading_mark
 from ingestion.parsing.formats.pandoc_tree import strip_tags
 
 # A tag with its attributes, which may contain tags.
-_FRAME = re.compile(r"<iframe\s(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>", re.IGNORECASE)
+_FRAME = re.compile(r"<iframe\s(?:[^\"'<>]|\"[^\"]*\"|'[^']*')*>", re.IGNORECASE)
 _FRAMED = re.compile(r"\bsrcdoc\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _AROUND_A_BODY = re.compile(
     r"<head\b.*?</head\s*>|</?(?:html|body|!doctype)\b[^<>]*>", re.IGNORECASE | re.DOTALL
@@ -26,14 +26,15 @@ _TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
 _CHOICE = re.compile(r"(<(?:option|input|select)\b|</select\b)", re.IGNORECASE)
 # Of a first row of <th> pandoc makes a head, but not within these.
 _BODY = re.compile(r"</?tbody\b[^<>]*>", re.IGNORECASE)
-_DRAWING = re.compile(r"<svg\b.*?</svg\s*>", re.IGNORECASE | re.DOTALL)
-_LABEL = re.compile(r"<(text|foreignObject)\b[^<>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
-_RUBY = re.compile(r"<ruby\b[^<>]*>(.*?)</ruby\s*>", re.DOTALL | re.IGNORECASE)
-_PARENTHESIS = re.compile(r"<rp\b[^<>]*>[^<]*(?:</rp\s*>)?", re.IGNORECASE)
-# The end of a reading may be left out.
-_PAIR = re.compile(
-    r"(.*?)<rt\b[^<>]*>(.*?)(?:</rt\s*>|(?=<r(?:b|t|tc)\b)|$)", re.DOTALL | re.IGNORECASE
+# What has no end is passed once, to the end of the page.
+_DRAWING = re.compile(r"<svg\b.*?(</svg\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_LABEL = re.compile(
+    r"<(text|foreignObject)\b[^<>]*>(.*?)(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL
 )
+_RUBY = re.compile(r"<ruby\b[^<>]*>(.*?)(?:</ruby\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_PARENTHESIS = re.compile(r"<rp\b[^<>]*>[^<]*(?:</rp\s*>)?", re.IGNORECASE)
+_READING = re.compile(r"<rt\b[^<>]*>", re.IGNORECASE)
+_READING_END = re.compile(r"</rt\s*>|(?=<r(?:b|t|tc)\b)", re.IGNORECASE)  # may be left out
 _TAG = re.compile(r"<[^<>]*>")
 # Where a page has one of these, pandoc reads nothing else.
 _MAIN = re.compile(r"<(?:main\b|\w+\s[^<>]*\brole\s*=\s*[\"']?main\b)[^<>]*>", re.IGNORECASE)
@@ -109,13 +110,18 @@ def repaired(page: str) -> str:
 def _labels(drawing: re.Match[str]) -> str:
     texts = (strip_tags(label[2]) for label in _LABEL.finditer(drawing[0]))
     words = " ".join(text for text in texts if text)
-    return f" <span>{html.escape(words)}</span> " if words else drawing[0]
+    return f" <span>{html.escape(words)}</span> " if words and drawing[1] else drawing[0]
 
 
 def _readings(ruby: re.Match[str]) -> str:
-    return _PAIR.sub(_reading, _PARENTHESIS.sub("", ruby[1]))
+    words, *pairs = _READING.split(_PARENTHESIS.sub("", ruby[1]))
+    text = ""
+    for pair in pairs:
+        reading, *rest = _READING_END.split(pair, maxsplit=1)
+        text += html.escape(reading_mark(_plain(words), _plain(reading)), quote=False)
+        words = "".join(rest)
+    return text + words
 
 
-def _reading(pair: re.Match[str]) -> str:
-    words, reading = (" ".join(html.unescape(_TAG.sub("", each)).split()) for each in pair.groups())
-    return html.escape(reading_mark(words, reading), quote=False)
+def _plain(source: str) -> str:
+    return " ".join(html.unescape(_TAG.sub("", source)).split())

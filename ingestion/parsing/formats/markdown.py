@@ -42,8 +42,8 @@ MOST_HTML_TABLES = 100
 """Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
 READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
 # Behind a heading, an identifier first, and on a paragraph's last line.
-_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
-_KRAMDOWN = re.compile(r"\s*\{:[^{}]*\}$")
+_ATTRIBUTES = re.compile(r"(?<!\s)\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
+_KRAMDOWN = re.compile(r"(?<!\s)\s*\{:[^{}]*\}$")
 _OPENED, _CLOSED = re.compile(r"<([A-Za-z][\w-]*)>"), re.compile(r"</([A-Za-z][\w-]*)\s*>")
 # Elements that need no end.
 _NEVER_CLOSED = frozenset("br hr wbr img input p li dd dt td th tr summary option col".split())  # noqa: SIM905

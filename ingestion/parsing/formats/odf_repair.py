@@ -33,7 +33,7 @@ _ANNOTATION = re.compile(
 _CREATOR = re.compile(rb"<dc:creator>([^<]*)</dc:creator>|<dc:date>[^<]*</dc:date>")
 _PARAGRAPH = re.compile(rb"<text:(?:p|h)\b")
 _RUBY = re.compile(
-    rb"<text:ruby\b[^<>]*>.*?<text:ruby-base\b[^<>]*>(.*?)</text:ruby-base>"
+    rb"<text:ruby\b[^<>]*>\s*<text:ruby-base\b[^<>]*>(.*?)</text:ruby-base>"
     rb"\s*<text:ruby-text\b[^<>]*>(.*?)</text:ruby-text>\s*</text:ruby>",
     re.DOTALL,
 )
@@ -78,12 +78,8 @@ _Change = Callable[[str, str], str]
 
 
 def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """The content of a text document, with headers before its body and footers after it.
-
-    Raises KeyError without a content, and the errors in `zip_safety.UNREADABLE`.
-    """
-    content = archive.read(CONTENT)
-    styles = archive.read(_STYLES) if _STYLES in archive.namelist() else b""
+    """The content of a text document, with headers before its body and footers after it."""
+    content, styles = (read_member(archive, name) for name in (CONTENT, _STYLES))
     changes = _changes(styles) | _changes(content)
     content = repaired(_with_boxes(content), archive, changes)
     headers, footers = margin_parts(styles)

@@ -11,6 +11,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Mapping
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from ingestion.parsing.formats.symbol_fonts import in_unicode
 from ingestion.parsing.formats.zip_safety import UNREADABLE
@@ -24,11 +25,17 @@ _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The member's bytes; empty if it is missing or cannot be unpacked."""
+    """The member's XML; empty if it is missing, cannot be unpacked, or is not well-formed.
+
+    Also with comments and the like: each beginning of an element has its end, or an expression
+    looks for it up to the end of the member, again for each beginning.
+    """
     try:
-        return archive.read(name)
-    except (KeyError, *UNREADABLE):
+        part = archive.read(name)
+        ParserCreate().Parse(part, True)
+    except (KeyError, ExpatError, *UNREADABLE):
         return b""
+    return b"" if b"<!" in part else part
 
 
 def changed(data: bytes, members: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:
@@ -39,7 +46,7 @@ def changed(data: bytes, members: re.Pattern[str], change: Callable[[bytes], byt
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts: dict[str, bytes] = {}
         for name in filter(members.fullmatch, archive.namelist()):
-            before = archive.read(name)
+            before = read_member(archive, name)
             if (after := change(before)) != before:
                 parts[name] = after
         return copied(archive, parts) if parts else data

@@ -15,11 +15,13 @@ from ingestion.parsing.formats.tabular import table_of
 Node = dict[str, Any]
 Attr = list[Any]
 
+# Without an end, a comment and a script go on to that of the page, and an attribute is short.
 _TAG = re.compile(
-    r"<!--.*?-->|<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|<(?:[^<>]*|[^>]{0,500})>",
+    re.DOTALL | re.IGNORECASE,
 )
 # Literals and roles in the options of code, whose values pandoc leaves as they are written.
-_MARKED = re.compile(r"(?::[\w:.+-]+:)?``?([^`]+)``?")
+_MARKED = re.compile(r"(?::[\w:.+-]{1,80}:)?``?([^`]+)``?")
 LONGEST_TERM = 100  # characters; a guess
 HEAD = "head"
 """The attribute of cells that are labels and no head to pandoc."""
@@ -27,7 +29,7 @@ _RAISED = re.compile(r"<(?P<end>/?)su(?P<kind>[pb])\b[^<>]*>", re.IGNORECASE)
 _RAISED_TEXT = re.compile(r"<su([pb])\b[^<>]*>([^<>]{0,100})</su\1\s*>", re.IGNORECASE)
 # The text of links beside a heading or behind a note that lead back to the place itself.
 _PERMALINK = re.compile(r"[¶#§🔗⚓↩↵⤴↑^\s\u200b-\u200d\ufe0e\ufe0f]*")
-LAST_PERMALINK = re.compile(r"\s*[¶🔗]\ufe0f?\s*$")
+LAST_PERMALINK = re.compile(r"(?<!\s)\s*[¶🔗]\ufe0f?\s*$")
 _BACK = frozenset(
     {"fn-backref", "fn-bracket", "backrefs", "footnote-back", "doc-backlink", "mw-editsection"}
 )

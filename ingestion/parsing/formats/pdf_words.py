@@ -32,7 +32,7 @@ _WORD = re.compile(
     r"[\w\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0fff\u1000-\u109f\u1780-\u17ff]+"
 )
 _RAISED_DIGIT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉]")
-_RAISED = re.compile(rf"\w*{_RAISED_DIGIT.pattern}[\w⁻₋⁺₊]*")
+_RAISED = re.compile(rf"(?<!\w)\w*{_RAISED_DIGIT.pattern}[\w⁻₋⁺₊]*")
 _LOOSE_POINT = re.compile(r" [.,;:)\]]")
 # PDFium's signs for a hyphen at a line's end. liteparse's reading has the whole word.
 _PARTED = re.compile("[\x02\ufffe]")

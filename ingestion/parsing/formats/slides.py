@@ -17,7 +17,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
 from ingestion.parsing.formats import odf_repair, office_counts, pptx_repair, word_documents
 from ingestion.parsing.formats.asides import comment_mark, with_asides
-from ingestion.parsing.formats.ooxml import copied, escaped
+from ingestion.parsing.formats.ooxml import copied, escaped, read_member
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -74,9 +74,8 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     footers: set[str] = set()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if file_type == filetypes.ODP:
-            content = odf_repair.repaired(
-                archive.read(odf_repair.CONTENT), archive, element=_ODP_TEXT
-            )
+            content = read_member(archive, odf_repair.CONTENT)
+            content = odf_repair.repaired(content, archive, element=_ODP_TEXT)
             parts[odf_repair.CONTENT] = _ODP_PAGE.sub(_ODP_MARK, content)
         for name in filter(_PPTX_SLIDE.fullmatch, archive.namelist()):
             content = archive.read(name)

@@ -18,6 +18,7 @@ from ingestion.files.storage import display_name
 from ingestion.parsing.child import scratch
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
+from tests.samples.builders import make_docx
 from tests.samples.slides import make_pptx
 
 from . import hostile
@@ -191,13 +192,36 @@ def test_deeply_nested_file_is_read_or_refused(room: Room, content: bytes | str,
     assert room.either(content, name, wall_seconds=20)
 
 
-def test_shapes_without_an_end_are_passed_once(room: Room) -> None:
-    shapes = f"<!--{'<p:sp ' * 20_000}--></p:spTree>"
-    deck = changed(
-        make_pptx([("Beams", "Steel.", "")]), "ppt/slides/slide1.xml", "</p:spTree>", shapes
-    )
-    found = room.read(deck, "a.pptx", wall_seconds=20)
-    assert [block.text for block in found.blocks] == ["Beams", "Steel."]
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("<!doctype html><p>Steel.</p>" + "<svg " * DEEP, "a.html"),
+        ("<!doctype html><p>Steel.</p>srcdoc" + "<iframe " * DEEP, "a.html"),
+        (
+            changed(
+                make_pptx([("Beams", "Steel.", "")]),
+                "ppt/slides/slide1.xml",
+                "</p:spTree>",
+                f"<!--{'<p:sp ' * DEEP}--></p:spTree>",
+            ),
+            "a.pptx",
+        ),
+        (
+            changed(
+                make_docx(),
+                "word/document.xml",
+                "</w:body>",
+                f"<!--{'<w:ruby ' * DEEP}--></w:body>",
+            ),
+            "a.docx",
+        ),
+    ],
+    ids=["svg", "iframe", "pptx", "docx"],
+)
+def test_elements_without_an_end_are_passed_once(
+    room: Room, content: bytes | str, name: str
+) -> None:
+    assert "steel" in room.either(content, name, wall_seconds=20).lower()
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv"])
