@@ -185,11 +185,12 @@ def places(text: str) -> list[tuple[int, int]]:
         start = last + len(text[last:special].rstrip(_LETTERS))
         if start == special > last:
             start -= 1
-        found += [(at, at + 1) for at in range(last, start)]
+        found += zip(range(last, start), range(last + 1, start + 1), strict=True)
         before, last = text[start:special], match.end()
         form = normal_form(text[start:last])
         if form.startswith(normal_form(before)):
-            found += [(at, at + 1) for at in range(start, special)]
+            found += zip(range(start, special), range(start + 1, special + 1), strict=True)
             form, start = form[special - start :], special
         found += [(start, last)] * len(form)
-    return found + [(at, at + 1) for at in range(last, len(text))]
+    found += zip(range(last, len(text)), range(last + 1, len(text) + 1), strict=True)
+    return found
