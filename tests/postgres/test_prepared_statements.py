@@ -197,19 +197,11 @@ class TestTheDatabase:
         assert ef_search() == "800"
 
     @pytest.mark.parametrize("statements_are_prepared", [True, False])
-    @pytest.mark.parametrize("way", [vector.INDEX, ""])
     def test_a_statement_sets_the_depth_of_its_index_scan(
-        self,
-        settings: Any,
-        monkeypatch: pytest.MonkeyPatch,
-        way: str,
-        *,
-        statements_are_prepared: bool,
+        self, settings: Any, monkeypatch: pytest.MonkeyPatch, *, statements_are_prepared: bool
     ) -> None:
         """A pooler may not pass the options of a connection on."""
-        monkeypatch.setattr(vector, "way_of", lambda _: way)
-        monkeypatch.setattr(vector, "SMALL_SCOPE", 0)
-        monkeypatch.setattr(vector, "FEW_CHUNKS", 0)
+        monkeypatch.setattr(vector, "way_of", lambda _: vector.INDEX)
         settings.PREPARED_STATEMENTS = statements_are_prepared
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL hnsw.ef_search = 40; SET LOCAL hnsw.iterative_scan = off")
