@@ -36,7 +36,7 @@ DEPTH = 100
 _RARE_TERMS = """
 SELECT id FROM ingestion_chunk
 WHERE searchable AND collection_id = ANY(ARRAY(SELECT id FROM readable))
-  AND lexemes @@ (SELECT string_agg(quoted, ' | ')::tsquery FROM term
+  AND lexemes @@ (SELECT string_agg(quoted::text, ' | ')::tsquery FROM term
                   WHERE chunks_before < {budget})
 ORDER BY -(terms <#> %(question_weights)s::sparsevec) DESC, id LIMIT {depth}
 """

@@ -13,8 +13,8 @@ from benchmarks.peers.shared import Library, build_once
 
 # As Steelyard's: both find as many of the ten nearest (benchmarks/README.md).
 HNSW = "m = 16, ef_construction = 200"
-EF_SEARCH, EF_SEARCH_OF_LARGE, LARGE = 400, 800, 500_000
-SEARCHED = f"ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE}"
+EF_SEARCH = {20_000: 200, 500_000: 400, 2**40: 800}
+SEARCHED = "ef_search 200, from 20,000 chunks on 400, from 500,000 on 800"
 # An eighth of the memory, as Steelyard's embedded database.
 _BUFFERS_MB = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8 // 2**20
 # The memory of its indexes' builds is that of benchmarks.corpus.
@@ -50,7 +50,8 @@ class Server:
         self.connection.execute("CREATE EXTENSION IF NOT EXISTS pg_textsearch")
         register_vector(self.connection)
         build_once(folder, built, lambda: self._build(library, indexes))
-        ef_search = EF_SEARCH if len(library.texts) < LARGE else EF_SEARCH_OF_LARGE
+        count = len(library.texts)
+        ef_search = next(depth for size, depth in EF_SEARCH.items() if count < size)
         self.connection.execute(f"SET hnsw.ef_search = {ef_search}")
         self.processes = [int((data / "postmaster.pid").read_text().split()[0])]
 

@@ -175,9 +175,15 @@ def normal_form_sql(expression: str) -> str:
     )
 
 
-def places(text: str) -> list[tuple[int, int]]:
-    """The [start, end) in `text` of each character of its normal form."""
-    found: list[tuple[int, int]] = []
+def places(text: str) -> tuple[list[int], list[int]]:
+    """The starts and the ends in `text` of the characters of its normal form."""
+    starts: list[int] = []
+    ends: list[int] = []
+
+    def stay(first: int, beyond: int) -> None:
+        starts.extend(range(first, beyond))
+        ends.extend(range(first + 1, beyond + 1))
+
     last = 0
     for match in _specials.finditer(text):
         special = match.start()
@@ -185,11 +191,13 @@ def places(text: str) -> list[tuple[int, int]]:
         start = last + len(text[last:special].rstrip(_LETTERS))
         if start == special > last:
             start -= 1
-        found += [(at, at + 1) for at in range(last, start)]
+        stay(last, start)
         before, last = text[start:special], match.end()
         form = normal_form(text[start:last])
         if form.startswith(normal_form(before)):
-            found += [(at, at + 1) for at in range(start, special)]
+            stay(start, special)
             form, start = form[special - start :], special
-        found += [(start, last)] * len(form)
-    return found + [(at, at + 1) for at in range(last, len(text))]
+        starts += [start] * len(form)
+        ends += [last] * len(form)
+    stay(last, len(text))
+    return starts, ends

@@ -23,8 +23,8 @@ _database: dict[str, Any] = (
     dict(env.db_url_config(DATABASE_URL)) if DATABASE_URL else dict(EMBEDDED.database_settings())
 )
 _options: dict[str, object] = dict(_database.get("OPTIONS", {}))
-# JIT compilation of a search takes longer than the search itself. The others are what a search
-# needs nearly always (`search.signals.vector`): sent with each statement they cost a tenth of it.
+# JIT compilation of a search takes longer than the search itself. Those of HNSW are for what looks
+# for nearest passages besides: a search sets its own.
 _options["options"] = (
     f"{_options.get('options', '')} -c jit=off -c plan_cache_mode=force_generic_plan"
     " -c hnsw.ef_search=400 -c hnsw.iterative_scan=relaxed_order"

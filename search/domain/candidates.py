@@ -143,19 +143,12 @@ class Candidates:
         return np.cumsum(self.rows["embedded"], dtype=np.int64) - 1
 
     def measured(self) -> tuple[Floats, Floats]:
-        """The embeddings in double precision, and their Euclidean lengths, never 0.
-
-        The lengths are cached for the next ranking; the embeddings are not, as they are large.
-        """
+        """The embeddings in double precision, and their Euclidean lengths, never 0."""
         if self.embeddings is None:
             return np.zeros((0, 1)), np.zeros(0)
-        return self.embeddings.astype(np.float64), self._lengths
-
-    @cached_property
-    def _lengths(self) -> Floats:
-        assert self.embeddings is not None
-        squares = np.einsum("ij,ij->i", self.embeddings, self.embeddings, dtype=np.float64)
-        return np.asarray(np.maximum(np.sqrt(squares), np.finfo(np.float64).tiny))
+        vectors = self.embeddings.astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        return vectors, np.maximum(lengths, np.finfo(np.float64).tiny)
 
     @cached_property
     def duplicates(self) -> Mapping[int, frozenset[int]]:

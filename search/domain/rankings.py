@@ -218,7 +218,7 @@ class Hit:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # a frozen one takes three times as long to make, of hundreds in a ranking
 class Group(Generic[T]):
     """A document in a ranking: its best hit, and the hits folded under it, best first.
 

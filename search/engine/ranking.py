@@ -155,14 +155,11 @@ def ranking_of(
         Batch.of([prepared]), [settled], configuration, settled.profile, group=group, confident=True
     )
     hits = hits_of(ranked.ranked)
-    order = ranked.ranked.columns(0)
-    by_column = dict(zip(order.tolist(), hits, strict=True))
-    if group:
-        groups = tuple(_of_hits(each, by_column) for each in grouped(prepared, order))
-    else:
-        groups = tuple(map(Group, hits))
+    groups = grouped(prepared, ranked.ranked.columns(0), hits) if group else map(Group, hits)
     sure = float(ranked.confidence[0])
-    return Ranking(ranked.settled[0], candidates, hits, groups, None if math.isnan(sure) else sure)
+    return Ranking(
+        ranked.settled[0], candidates, hits, tuple(groups), None if math.isnan(sure) else sure
+    )
 
 
 def hits_of(ranked: ScoredBatch, index: int = 0) -> tuple[Hit, ...]:
@@ -175,11 +172,6 @@ def hits_of(ranked: ScoredBatch, index: int = 0) -> tuple[Hit, ...]:
         Hit(chunk, document, at, source, column)
         for at, (chunk, document, column) in enumerate(zip(*columns, strict=True), start=1)
     )
-
-
-def _of_hits(group: Group[int], hits: dict[int, Hit]) -> Group[Hit]:
-    folded, copies = map(hits.__getitem__, group.folded), map(hits.__getitem__, group.copies)
-    return Group(hits[group.best], tuple(folded), tuple(copies))
 
 
 @dataclass(slots=True, eq=False)

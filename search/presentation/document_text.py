@@ -20,10 +20,9 @@ from search.presentation.passage_blocks import (
     Part,
     named_sections,
     parts_in,
-    unmarked,
     without,
 )
-from search.presentation.snippets import marked
+from search.presentation.snippets import marked, unmarked
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.
 WINDOW = 40

@@ -13,15 +13,8 @@ from textwrap import dedent
 
 from django.utils.safestring import SafeString, mark_safe
 
-from search.presentation.passage_blocks import (
-    Layout,
-    Part,
-    Words,
-    marked_words,
-    parts_of,
-    unmarked,
-)
-from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
+from search.presentation.passage_blocks import Layout, Part, Words, marked_words, parts_of
+from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet, unmarked
 
 # Guesses, bounded by the page: ten results in 2,400 pixels, a line of 100 characters.
 PROSE_CHARS = 240

@@ -16,7 +16,7 @@ from ingestion.chunking.sections import paths
 from ingestion.domain import CELL_SEPARATOR, BlockKind, SectionPlace
 from ingestion.lexical.compounds import name_parts
 from search.presentation.records import NO_LOOKUP, RecordLookup
-from search.presentation.snippets import MARK_END, MARK_START, MARKED, MARKS, highlight
+from search.presentation.snippets import MARK_END, MARK_START, MARKED, MARKS, highlight, unmarked
 
 # The first character, the kind and the level of each block of a passage, as a chunk stores them.
 Layout = Sequence[tuple[int, str, int]]
@@ -215,11 +215,6 @@ def _occurs(stem: str, words: Collection[str]) -> bool:
     # A stem may end in another letter than its word: happi, happy.
     head = stem[: max(3, len(stem) - 1)]
     return any(word.startswith(head) for word in words)
-
-
-def unmarked(text: str) -> str:
-    """The text without the marks around matched words."""
-    return MARKS.sub("", text)
 
 
 def without(marked: str, count: int) -> str:

@@ -107,7 +107,7 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
         patterns.append(rf"(?<!{edge}){MARK_START}?{word}{MARK_END}?(?!{edge})")
     return re.sub(
         "|".join(patterns),
-        lambda match: MARK_START + MARKS.sub("", match.group()) + MARK_END,
+        lambda match: MARK_START + unmarked(match.group()) + MARK_END,
         marked,
     )
 
@@ -135,7 +135,7 @@ def _whole_name(name: str, least: float) -> str:
     if len(parts) < 2 or name.count(MARK_START) != name.count(MARK_END):
         return name
     share = sum(MARK_START in part for part in parts) / len(parts)
-    plain = MARKS.sub("", name)
+    plain = unmarked(name)
     return f"{MARK_START}{plain}{MARK_END}" if share and share >= least else plain
 
 
@@ -174,16 +174,16 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def restored(marked: str, text: str) -> str:
     """`text` with the marks of `marked`, its normal form."""
-    if MARKS.sub("", marked) == text:
+    if unmarked(marked) == text:
         return marked
     plain, marks = text_and_marks(marked)
-    at = places(text)
-    if len(at) != len(plain):
+    starts, ends = places(text)
+    if len(starts) != len(plain):
         return marked  # Postgres knows another version of Unicode
     pieces: list[str] = []
     last = 0
     for start, end in marks:
-        first, beyond = max(last, at[start][0]), at[end - 1][1]
+        first, beyond = max(last, starts[start]), ends[end - 1]
         if first < beyond:
             pieces += [text[last:first], MARK_START, text[first:beyond], MARK_END]
             last = beyond
@@ -218,7 +218,12 @@ def text_and_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
     for count, match in enumerate(MARKED.finditer(marked)):
         start, end = match.span(1)
         marks.append((start - 2 * count - 1, end - 2 * count - 1))
-    return marked.replace(MARK_START, "").replace(MARK_END, ""), marks
+    return unmarked(marked), marks
+
+
+def unmarked(marked: str) -> str:
+    """The text without its marks."""
+    return marked.replace(MARK_START, "").replace(MARK_END, "")
 
 
 def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int, int]:

@@ -225,5 +225,5 @@ def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
         ),
         is_identifier=len(identifiers) == 1 and identifiers[0].text == query.text.strip(QUOTES),
         asks_for_identifiers=field_operators.asks_for(query.text, identifiers),
-        needs_no_embedding=is_single_identifier(query.text, patterns),
+        needs_no_embedding=bool(identifiers) and is_single_identifier(query.text, patterns),
     )

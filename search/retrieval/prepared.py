@@ -14,11 +14,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from psycopg import Connection, Cursor, RawCursor
+from psycopg import Cursor, RawCursor
 from psycopg.errors import InvalidSqlStatementName
 from psycopg.pq import Format
 
@@ -33,7 +33,6 @@ PLAN_SECONDS = 60.0
 _PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 Rows = list[tuple[Any, ...]]
 Values = Mapping[str, Any]
-Local = Mapping[str, str]
 
 
 def with_constants(text: str, constants: Mapping[str, Any]) -> str:
@@ -70,35 +69,35 @@ class Shapes:
         return statement
 
 
-def run(
-    statement: str, values: Values, local: Mapping[str, str] = {}, form: Format = Format.TEXT
-) -> Rows:
-    """The statement's rows. The settings `local`, SQL expressions by name, apply to it alone.
+def run(statement: str, values: Values, form: Format = Format.TEXT) -> Rows:
+    """The statement's rows, sent in that `form`: a long bytea takes half as long in the binary one.
 
-    Sent in that `form`: a long bytea takes half as long in the binary one.
     Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it, or
     Django logs its queries, with their values.
     """
     if not settings.PREPARED_STATEMENTS or connection.queries_logged:
-        return send(statement, values, local)
+        return send(statement, values)
     values = {name: _untyped(value) for name, value in values.items()}
     try:
-        return _run_prepared(statement, values, local, form)
+        return _run_prepared(statement, values, form)
     except DatabaseError as error:
         if not isinstance(error.__cause__, InvalidSqlStatementName) or connection.in_atomic_block:
             raise
         # A pooler handed over another connection. psycopg forgets its statements by this.
         Cursor(connection.connection).execute("DEALLOCATE ALL", prepare=False)
-        return _run_prepared(statement, values, local, form)
+        return _run_prepared(statement, values, form)
 
 
-def _run_prepared(statement: str, values: Values, local: Local, form: Format) -> Rows:
-    """The rows of the statement, prepared by psycopg and sent with its settings in one message."""
+def _run_prepared(statement: str, values: Values, form: Format) -> Rows:
+    """The rows of the statement, prepared by psycopg.
+
+    Django's cursors put the values into the text, and psycopg does not prepare theirs.
+    """
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     raw = connection.connection
     raw.prepare_threshold, raw.prepared_max = 0, MOST_PREPARED
-    own: Any = _Prepared(raw, _setting(tuple(local.items())))
+    own: Any = RawCursor(raw)
     own.format = form
     text, names = _numbered(statement, time.monotonic() // PLAN_SECONDS)
     with connection.make_cursor(own) as cursor:
@@ -121,24 +120,6 @@ def _numbered(statement: str, period: float) -> tuple[str, tuple[str, ...]]:
     return f"{_PARAMETER.sub(numbered, statement)}\n-- {period:.0f}", tuple(numbers)
 
 
-class _Prepared(RawCursor[Any]):
-    """A cursor that sends a statement of settings with each of its own, in one message.
-
-    Django's cursors put the values into the text, and psycopg does not prepare theirs.
-    """
-
-    def __init__(self, connection: Connection[Any], setting: str) -> None:
-        super().__init__(connection)
-        self._setting = setting.encode()
-
-    def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
-        if not self._setting:
-            return super().execute(query, params, **options)
-        with self.connection.pipeline():
-            Cursor(self.connection).execute(self._setting)
-            return super().execute(query, params, **options)
-
-
 def _untyped(value: Any) -> Any:
     """The value as text: psycopg would prepare a statement for each size of a number.
 
@@ -151,17 +132,11 @@ def _untyped(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-@lru_cache(maxsize=64)
-def _setting(local: tuple[tuple[str, str], ...]) -> str:
-    """The statement that sets these SQL expressions, by name, for its transaction."""
-    set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
-    return f"SELECT {set_all}" if set_all else ""
-
-
-def send(sql: str, values: Values, local: Local) -> Rows:
+def send(sql: str, values: Values, local: Mapping[str, str] = {}) -> Rows:
     """The rows of one statement, sent with its settings (SQL expressions) in one message."""
     if local:
-        sql = f"{_setting(tuple(local.items()))};{sql}"
+        settings_sql = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local.items())
+        sql = f"SELECT {settings_sql};{sql}"
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         while cursor.nextset():

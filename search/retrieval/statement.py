@@ -29,7 +29,7 @@ from search.retrieval.word_lookup import asked_words
 from search.signals import query_terms, registry
 from search.signals.query_terms import bm25
 from search.signals.registry import ENGINE_JOIN, External, Inputs, SignalPart, SignalSQL
-from search.signals.vector import index_settings, way_of
+from search.signals.vector import way_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,14 @@ def retrieve(
         **phrase_params,
         **plan.values,
     }
-    local = index_settings(profile, words.every) | (EXCLUSION_SETTINGS if query.excluded else {})
     # For a whole scope, the text depends on the shape of the question alone.
     if scope.is_whole and not options.pins:
         shape = (readable, tuple(boosts.items()), *plan.shape)
         statement = _shapes.get(shape, lambda: _prepared(plan, readable, boosts))
-        rows = run(statement, values, local, Format.BINARY)
+        rows = run(statement, values, Format.BINARY)
     else:
         statement, params = _statement(plan, readable, boosts)
-        rows = send(statement, params | values, local)
+        rows = send(statement, params | values, EXCLUSION_SETTINGS if query.excluded else {})
     elapsed = (time.perf_counter() - started) * 1000
     keys, signals = (boost.name for boost in options.boosts), (part.signal for part in plan.parts)
     columns = Sent(tuple(keys), tuple(boosts), tuple(signals), options.places)

@@ -110,7 +110,7 @@ def asked_words(inputs: Inputs, scope: Scope, sought: Sequence[tuple[str, str]] 
     is_plain = not forms and not any(map(MARKS.search, texts))
     other = {"forms": "", "more": ""} if is_plain else {"forms": _FORMS, "more": _MORE}
     statement = _STATEMENT.format(readable=readable, **other)
-    (row,) = run(statement, values) if scope.is_whole else send(statement, values, {})
+    (row,) = (run if scope.is_whole else send)(statement, values)
     found, rows, frequencies, every = row
     readings = tuple(Reading(*each) for each in found or ())
     tokens: dict[int, list[TextToken]] = defaultdict(list)

@@ -60,7 +60,7 @@ bar AS MATERIALIZED (
            (SELECT count(*) FROM seed) AS seeds
 ),
 common AS MATERIALIZED (
-    SELECT quoted, chunks_before, seeks, weight * factor AS most,
+    SELECT quoted::text, chunks_before, seeks, weight * factor AS most,
            sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
     FROM (SELECT seeds >= {half} AS is_cut,
                  CASE WHEN seeds >= {half} THEN 1 ELSE {most_factor} END AS factor

@@ -125,7 +125,7 @@ def vector(weights: Mapping[int, float]) -> str | None:
 TABLE = """
 term AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(terms)s::json) AS given(
-        lexeme text, quoted text, chunks bigint, chunks_before bigint, idf float8, weight float8,
+        lexeme text, quoted tsquery, chunks bigint, chunks_before bigint, idf float8, weight float8,
         seeks boolean)
 )
 """.strip()

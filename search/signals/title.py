@@ -17,12 +17,9 @@ from common.database import named
 from search.domain import Profile, Signal, TitleScorer
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-_COVERED = (
-    "FROM (SELECT tsvector_to_array(d.title_terms) AS lexemes OFFSET 0) named, term"
-    " WHERE idf > 0 AND lexeme = ANY(named.lexemes)"
-)
+_COVERED = "FROM term WHERE idf > 0 AND d.title_terms @@ quoted"
 _SCORES = {
-    TitleScorer.COVERAGE: (f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / %(total_idf)s::float8"),
+    TitleScorer.COVERAGE: f"(SELECT coalesce(sum(idf), 0) {_COVERED}) / %(total_idf)s::float8",
     TitleScorer.ONCE: f"(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END {_COVERED})::float8",
     TitleScorer.PER_TERM: f"(SELECT 10 * count(*) {_COVERED})::float8",
 }
@@ -59,8 +56,8 @@ FROM (
     SELECT d.id, d.current_id, {sum} + CASE WHEN EXISTS (
                SELECT FROM term WHERE chunks_before >= %(budget)s
            ) THEN (SELECT {sum} FROM term WHERE chunks_before >= %(budget)s
-                   AND lexeme = ANY(tsvector_to_array(d.title_terms))) ELSE 0 END AS strength
-    FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted::tsquery
+                   AND d.title_terms @@ quoted) ELSE 0 END AS strength
+    FROM term JOIN ingestion_document d ON d.title_terms @@ term.quoted
     WHERE chunks_before < %(budget)s AND d.collection_id = ANY(ARRAY(SELECT id FROM readable))
     GROUP BY d.id
     ORDER BY strength DESC, d.id

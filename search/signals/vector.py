@@ -6,10 +6,10 @@ longer the scan. A small scope is searched exactly instead, and so is one with t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from django.conf import settings
 from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext_lazy as _
@@ -31,13 +31,12 @@ FEW_CHUNKS = 1_000
 LARGE_PART = 0.5
 SCANNED = 4
 MOST_SCANNED = 5_000
-# The minimum of `hnsw.ef_search`: of the ten nearest of 200,000 synthetic chunks HNSW finds .95, of
-# 30,000 real ones .96 (benchmarks/README.md).
-MIN_EF_SEARCH = 400
-MAX_EF_SEARCH = 1_000  # pgvector's own limit
-# From so many chunks on it is twice that: of 1,000,000 synthetic ones HNSW finds .71 at 400 and .79
-# at 800, for 1.1 ms more.
-LARGE = 500_000
+# `hnsw.ef_search` of a site with fewer chunks than that. Of the hundred nearest of 10,589 real ones
+# HNSW finds .996 at 200 and .999 at 400, for 1.1 ms more; of 20,000 synthetic ones .91 and .96. Of
+# the ten nearest of 1,000,000 it finds .71 at 400 and .79 at 800, for 1.1 ms more
+# (benchmarks/README.md). pgvector allows no more than 1,000.
+EF_SEARCH = {20_000: 200, 500_000: 400, math.inf: 800}
+MAX_EF_SEARCH = 1_000
 # A scan ends here, complete or not: pgvector's default. With too few results an exact one follows.
 MAX_SCAN_TUPLES = 20_000
 
@@ -55,6 +54,14 @@ way(name) AS MATERIALIZED (
           FROM few) counted
 ),
 """
+
+# Postgres evaluates it once, before the scan, whose connection may have lost what it was set to. In
+# relaxed order a scan keeps chunks met late, even if nearer than those already returned; the
+# candidates need no order.
+_SETTINGS = """
+(SELECT set_config('hnsw.ef_search', %(ef_search)s::text, true)
+     || set_config('hnsw.iterative_scan', 'relaxed_order', true)) <> ''
+""".strip()
 
 # Placeholders for the condition and the distance in the statement of every way.
 _WHEN, _DISTANCE = "when_so_large", "distance_to_query"
@@ -118,7 +125,7 @@ class VectorSignal(SignalPart):
         )
 
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
-        return {"embedding": literal(inputs.embedding or ())}
+        return {"embedding": literal(inputs.embedding or ()), "ef_search": ef_search(inputs)}
 
     def measure(self, scorer: str) -> Any:
         return _("cosine")
@@ -162,7 +169,7 @@ def _finder(inputs: Inputs, space: EmbeddingSpace) -> tuple[str, str, dict[str, 
         return "true" if way else f"(SELECT name FROM way) = '{name}'"
 
     ways = {
-        INDEX: sql.replace(_WHEN, when(INDEX)).replace(_DISTANCE, by_index),
+        INDEX: sql.replace(_WHEN, f"{when(INDEX)} AND {_SETTINGS}").replace(_DISTANCE, by_index),
         SCAN: sql.replace(_WHEN, f"{when(SCAN)} AND {scanned}").replace(_DISTANCE, _EXACT),
     }
     listed = few if way else "SELECT id FROM few"
@@ -184,18 +191,10 @@ def _finder(inputs: Inputs, space: EmbeddingSpace) -> tuple[str, str, dict[str, 
     )
 
 
-def index_settings(profile: Profile, every: int) -> dict[str, str]:
-    """The settings of the vector index for one statement, as SQL expressions.
-
-    `every` is the number of all chunks, the size of the index. In relaxed order a scan keeps chunks
-    met late, even if nearer than those already returned; the candidates need no order.
-    """
-    least = 2 * MIN_EF_SEARCH if every >= LARGE else MIN_EF_SEARCH
-    depth = min(max(profile.depth, least), MAX_EF_SEARCH)
-    # Connections have these already, but a pooler may not pass their options on.
-    if depth == MIN_EF_SEARCH and settings.PREPARED_STATEMENTS:
-        return {}
-    return {"hnsw.ef_search": f"'{depth}'", "hnsw.iterative_scan": "'relaxed_order'"}
+def ef_search(inputs: Inputs) -> int:
+    """The depth of an index scan, by the size of the index and the number of candidates."""
+    least = next(depth for size, depth in EF_SEARCH.items() if inputs.words.every < size)
+    return min(max(inputs.profile.depth, least), MAX_EF_SEARCH)
 
 
 def _condition(sql: str) -> RawSQL:

@@ -183,6 +183,8 @@ class TestTheDatabase:
         return count(tree[0]["Plan"])
 
     def test_index_scan_depth_grows_with_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vector, "way_of", lambda _: vector.INDEX)
+
         def ef_search() -> str:
             search("long arm", viewer=None)
             with connection.cursor() as cursor:  # local to the transaction: here the test's
@@ -190,24 +192,24 @@ class TestTheDatabase:
                 return str(cursor.fetchone()[0])
 
         bm25_weights.fold()
-        assert ef_search() == "400"
-        monkeypatch.setattr(vector, "LARGE", 1)
+        assert ef_search() == "200"
+        monkeypatch.setattr(vector, "EF_SEARCH", {1: 200, 2**40: 800})
         assert ef_search() == "800"
 
     @pytest.mark.parametrize("statements_are_prepared", [True, False])
-    def test_index_settings_are_the_connections_own_or_the_statements(
-        self, settings: Any, *, statements_are_prepared: bool
+    def test_a_statement_sets_the_depth_of_its_index_scan(
+        self, settings: Any, monkeypatch: pytest.MonkeyPatch, *, statements_are_prepared: bool
     ) -> None:
         """A pooler may not pass the options of a connection on."""
+        monkeypatch.setattr(vector, "way_of", lambda _: vector.INDEX)
         settings.PREPARED_STATEMENTS = statements_are_prepared
         with connection.cursor() as cursor:
-            if not statements_are_prepared:
-                cursor.execute("SET LOCAL hnsw.ef_search = 40; SET LOCAL hnsw.iterative_scan = off")
+            cursor.execute("SET LOCAL hnsw.ef_search = 40; SET LOCAL hnsw.iterative_scan = off")
             search("long arm", viewer=None)
             cursor.execute(
                 "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')"
             )
-            assert cursor.fetchone() == (str(vector.MIN_EF_SEARCH), "relaxed_order")
+            assert cursor.fetchone() == ("200", "relaxed_order")
 
     def prepared(self) -> dict[str, list[int]]:
         """The plans of this connection's prepared searches by name: runs of generic, of custom."""

@@ -30,7 +30,7 @@ def shape(ranked: Sequence[Candidate]) -> list[Shape]:
     """Each group of candidates ranked by chunk, as the chunks of its best, folded and copied."""
     held = prepared(ranked)
     order = np.arange(len(ranked))
-    groups = grouped(held, order)
+    groups = grouped(held, order, order.tolist())
     assert leaders(held, order) == [group.best for group in groups]
     return [
         (
@@ -105,7 +105,7 @@ def test_groups_have_the_place_of_their_best_hit() -> None:
         ]
     )
     ranked = score_batch(Batch.of([held]), [Weights(1, 0, 0)], [QueryClass.GENERAL], made())
-    groups = grouped(held, ranked.columns(0))
+    groups = grouped(held, ranked.columns(0), ranked.columns(0).tolist())
 
     assert [(held.rows[group.best] + 1, len(group.folded)) for group in groups] == [
         (4, 0),

@@ -99,7 +99,7 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
 @given(ANY)
 def test_each_character_has_its_place(text: str) -> None:
     """In the order of the text; each place alone reads as what stands there, or is a part of it."""
-    form, at = normal_form(text), places(text)
+    form, at = normal_form(text), [*zip(*places(text), strict=True)]
     assert len(at) == len(form)
     assert at == sorted(at)
     for char, (start, end) in zip(form, at, strict=True):

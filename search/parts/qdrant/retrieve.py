@@ -209,7 +209,7 @@ def _row(inputs: Inputs, searched: Scope) -> Sequence[Any]:
     text = _QUESTION.format(readable=readable, phrased=phrased, few=few, points=_POINTS)
     own = {"collection": engines.measured.get()}
     values = {**readable_params, **few_params, **phrase_params, **own}
-    (row,) = (run if scope.is_whole else send)(text, values, {})
+    (row,) = (run if scope.is_whole else send)(text, values)
     return row
 
 
