@@ -32,7 +32,7 @@ CONFIDENCE = (
 )
 # From this confidence on, quotes are called an answer: at most 10% of those are wrong
 # (docs/answers.md).
-SURE = 0.78
+SURE = 0.82
 
 # The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
 MODEL_FAILED = frozenset({"model", "budget"})
