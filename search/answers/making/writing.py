@@ -44,8 +44,8 @@ T = TypeVar("T")
 
 # Characters of a draft from which on its sentences are checked in a thread of their own. A guess.
 LONG = 2_000
-# A search in a language that the model does not know is so much less confident: xquad's questions in
-# German, of the same paragraphs as the English ones, have .55 in place of .82.
+# A search in a language that the model does not know is so much less confident: xquad's questions
+# in German, of the same paragraphs as the English ones, have .55 in place of .82.
 UNFAMILIAR = 0.27
 # Tokens of a judge's reply: an entry a sentence, and the brackets around them.
 TOKENS_A_SENTENCE, TOKENS = 24, 40
@@ -219,8 +219,8 @@ async def _end_early(work: AnswerDraft, draft: Draft) -> list[Event]:
 async def write_quotes(work: AnswerDraft) -> list[Event]:
     """The events of an answer by pieces of passages, with a note if it replaces a model's.
 
-    Quotes are refused below the fourth root of `refuse_below` (.67 for .2): a passage that is hardly
-    the answer misleads, and stands among the results, where it is read as what it is.
+    Quotes are refused below the fourth root of `refuse_below` (.67 for .2): a passage that hardly
+    answers misleads as a box, and stands among the results anyway.
     """
     began, before = time.perf_counter(), work.usage()
     response, context = work.responses[0], work.now.context
