@@ -148,7 +148,7 @@ def _answers(passage: Passage | None, spans: Sequence[tuple[int, int]], question
         return False
     if question.sections:
         source = Document.objects.values_list("source", flat=True).get(pk=passage.document)
-        path = passage.named_at(spans[0][0]).heading_path
+        path = passage.path_at(spans[0][0])
         above = path[path[:1] == (passage.title,) :]
         names = {f"{source}#{BETWEEN.join(above[:depth])}" for depth in range(len(above) + 1)}
         return bool(question.sections & ({source, *names} - ({f"{source}#"} if above else set())))

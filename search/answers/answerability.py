@@ -64,7 +64,7 @@ def answerability(
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
-    said = " ".join([best.section.title, *best.section.heading_path, *parts])
+    said = " ".join([best.passage.title, *best.path, *parts])
     is_absent = _names_something_absent(question, context) or _is_of_neighbour(said, lookup)
     logit = (
         CONFIDENCE * sure
@@ -86,9 +86,9 @@ def gives_number(question: str, sentence: str) -> bool:
 
 def _says_heading(question: QuestionWords, best: Offer) -> bool:
     """Whether the question says each word of the heading of a sentence's section."""
-    heading = "".join(best.section.heading_path[-1:])
+    heading = "".join(best.path[-1:])
     own = set(words(heading)) - STOP
-    return heading != best.section.title and bool(own) and all(map(question.lexemes_in, own))
+    return heading != best.passage.title and bool(own) and all(map(question.lexemes_in, own))
 
 
 def _names_something_absent(question: str, context: Context) -> bool:
@@ -133,7 +133,7 @@ def _has_number(text: str) -> bool:
 def _is_another_record(best: Offer, lookup: RecordLookup) -> bool:
     """Whether the sentence is not of the record that the question names."""
     is_unheld = lookup.is_bare and not best.held
-    return is_unheld or lookup.is_neighbour(best.section.heading_path)
+    return is_unheld or lookup.is_neighbour(best.path)
 
 
 def _margin(ranked: Sequence[tuple[Offer, float]], lookup: RecordLookup) -> float:

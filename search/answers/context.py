@@ -30,7 +30,6 @@ class Selection:
     parameters: AnswerParameters
     runs: tuple[Run, ...]
     candidates: tuple[Piece, ...] = ()
-    copies: int = 0
     is_cut: bool = False
 
     @property
@@ -38,16 +37,13 @@ class Selection:
         return sum(run.tokens for run in self.runs)
 
     @property
-    def left_out(self) -> int:
-        used = {piece.chunk_id for run in self.runs for piece in run.pieces}
-        return sum(piece.chunk_id not in used for piece in self.candidates)
-
-    @property
     def may_grow(self) -> bool:
         """Whether passages may grow: there are at least `min_passages`, or no more candidates."""
         if self.is_cut or not self.parameters.expand or not self.runs:
             return False
-        return len(self.runs) >= self.parameters.min_passages or not self.left_out
+        used = {piece.chunk_id for run in self.runs for piece in run.pieces}
+        is_all = used.issuperset(piece.chunk_id for piece in self.candidates)
+        return is_all or len(self.runs) >= self.parameters.min_passages
 
     def grown(self, around: Iterable[Piece]) -> Selection:
         """The selection with its passages, best first, grown by their neighbours while the budget
@@ -60,7 +56,7 @@ class Selection:
         for run in sorted(self.runs, key=_by_rank):
             filling.grow(run.best, near, _longest(self.parameters))
         filling.fill(self.candidates, self.parameters.max_passages)
-        return Selection(self.parameters, tuple(filling.runs), self.candidates, self.copies)
+        return Selection(self.parameters, tuple(filling.runs), self.candidates)
 
     def context(self) -> Context:
         best: dict[int, tuple[int, int]] = {}
@@ -72,8 +68,6 @@ class Selection:
             passages=passages,
             tokens=self.tokens,
             budget=self.parameters.context_tokens,
-            left_out=self.left_out,
-            copies=self.copies,
             conflicts=conflicts(passages),
         )
 
@@ -82,13 +76,12 @@ def select(pieces: Iterable[Piece], parameters: AnswerParameters) -> Selection:
     """Select the candidates that fit the budget, joined to runs of neighbours."""
     ranked = sorted(set(pieces), key=lambda piece: (piece.rank, piece.chunk_id))
     candidates = tuple(_without_copies(ranked))
-    copies = len(ranked) - len(candidates)
     if candidates and Run(candidates[:1]).tokens > parameters.context_tokens:
         cut = Run(candidates[:1]).cut(parameters.context_tokens)
-        return Selection(parameters, (cut,) if cut else (), candidates, copies, is_cut=True)
+        return Selection(parameters, (cut,) if cut else (), candidates, is_cut=True)
     filling = _Filling(parameters.context_tokens)
     filling.fill(candidates, parameters.max_passages)
-    return Selection(parameters, tuple(filling.runs), candidates, copies)
+    return Selection(parameters, tuple(filling.runs), candidates)
 
 
 class _Filling:

@@ -32,7 +32,7 @@ CONFIDENCE = (
 )
 # From this confidence on, quotes are called an answer: at most 10% of those are wrong
 # (docs/answers.md).
-SURE = 0.78
+SURE = 0.82
 
 # The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
 MODEL_FAILED = frozenset({"model", "budget"})
@@ -114,10 +114,10 @@ class Passage(SourceText):
     completeness: Mapping[str, Any] | None = field(default=None, compare=False)
     currency: Currency | None = field(default=None, compare=False)
 
-    def named_at(self, offset: int) -> Passage:
-        """The passage under the headings of its section at `offset`."""
+    def path_at(self, offset: int) -> tuple[str, ...]:
+        """The headings of its section at `offset`."""
         above = [path for start, path in self.sections if start <= offset]
-        return replace(self, heading_path=above[-1]) if above else self
+        return above[-1] if above else self.heading_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +146,12 @@ class Conflict:
 class Context:
     """The passages that an answer may stand on, in the order in which a model reads them.
 
-    `tokens` is their sum, at most `budget`. `left_out` counts the candidates for which there was no
-    room, `copies` the near-duplicates that were omitted. `conflicts` are those of the first
-    passages by rank.
+    `tokens` is their sum, at most `budget`. `conflicts` are those of the first passages by rank.
     """
 
     passages: tuple[Passage, ...] = ()
     tokens: int = 0
     budget: int = 0
-    left_out: int = 0
-    copies: int = 0
     conflicts: tuple[Conflict, ...] = field(default=(), compare=False)
 
     def with_currency(self, currencies: Mapping[int, Currency]) -> Context:
@@ -176,7 +172,9 @@ class Context:
             if each.end:
                 quoted.setdefault(each.passage, each.start)
         passages = (
-            each.named_at(quoted[each.number]) if each.number in quoted else each
+            replace(each, heading_path=each.path_at(quoted[each.number]))
+            if each.number in quoted
+            else each
             for each in self.passages
         )
         return replace(self, passages=tuple(passages))

@@ -83,7 +83,7 @@ def _blocks(passage: Passage) -> Iterator[tuple[int, int, str]]:
 def _spans(passage: Passage, start: int, end: int, kind: str) -> Iterator[tuple[int, int, Kind]]:
     text = passage.text[start:end]
     # A title that its file has as a paragraph stands above the first heading.
-    above = passage.sections[:1] if not passage.named_at(start).heading_path else ()
+    above = passage.sections[:1] if not passage.path_at(start) else ()
     is_title = any(not passage.text[end:at].strip() for at, _ in above) and "\n" not in text
     if kind == BlockKind.HEADING or (is_title and is_heading(text)):
         return

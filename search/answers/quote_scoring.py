@@ -35,12 +35,16 @@ MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # Celery's manual.
 DEFINES = 6.0
 
-# Only so many sentences are embedded, of which the first characters: with 6 as many first pieces
-# are right as with 12 in half of the time (benchmarks/results/answers.md).
-# Long sections leave room for another passage, over which the best one's margin is measured.
-EMBEDDED, OF_ONE_PASSAGE, READ = 6, 4, 400
+# Only so many sentences are embedded, of which the first characters: with 3 seven of 772 first
+# pieces fewer are right than with 6, in little more than half of the time
+# (benchmarks/results/answers.md).
+# One of them is of another passage, over which the best one's margin is measured.
+EMBEDDED, OF_ONE_PASSAGE, READ = 3, 2, 400
 # Cosines of a model that hardly differ must not decide. A guess; MiniLM's spread is about .12.
 LEAST_SPREAD = 0.02
+# By words alone margins are half as wide: 4.3, 2.5 and 4.9 in place of 8.3, 4.7 and 9.5 for right
+# pieces of English texts, manuals and encyclopaedias.
+WORDS_ALONE = 2.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,21 +93,21 @@ def definition_of(question: str) -> Definition | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Offer:
     """A sentence of a passage with its scores.
 
-    `at` is its place among the passage's `parts`, `section` the passage under the headings of its
-    section. The overlaps are shares, in [0, 1], of the question's idf: of the sentence, with its
-    context, and of the whole passage. `defines`: it says what the question's term is. `held` says
-    how well its section, or the sentence, holds the identifier of a bare lookup; of another one,
-    whether the passage does.
+    `at` is its place among the passage's `parts`, `path` the headings of its section. The overlaps
+    are shares, in [0, 1], of the question's idf: of the sentence, with its context, and of the
+    whole passage. `defines`: it says what the question's term is. `held` says how well its section,
+    or the sentence, holds the identifier of a bare lookup; of another one, whether the passage
+    does.
     """
 
     passage: Passage
     parts: Sequence[TextPart]
     at: int
-    section: Passage
+    path: tuple[str, ...]
     overlap: float
     context_overlap: float
     passage_overlap: float
@@ -126,7 +130,7 @@ class Offer:
 
         Without them .02 fewer answers are found: a sentence says "he" or "the company".
         """
-        names = dict.fromkeys((self.section.title, *self.section.heading_path[-1:]))
+        names = dict.fromkeys((self.passage.title, *self.path[-1:]))
         return ": ".join([*filter(None, names), self.text[:READ]])
 
     @property
@@ -164,7 +168,7 @@ def _record_parts(
         return parts, {part.section: 0.0 for part in parts}
     firsts = {part.section: part.start for part in reversed(parts)}
     # What the title names, all sections are about.
-    paths = [(passage.title, *passage.named_at(at).heading_path) for at in firsts.values()]
+    paths = [(passage.title, *passage.path_at(at)) for at in firsts.values()]
     held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
     best = max(held.values(), default=0.0)
     own = [part for part in parts if held[part.section] == best]
@@ -178,12 +182,12 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
     before: frozenset[str] = frozenset()
     form = question.definition
-    section, around, number, is_defined, is_named = passage, names, -1, False, False
+    path, around, number, is_defined, is_named = passage.heading_path, names, -1, False, False
     for at, part in enumerate(parts):
         if part.section != number:
-            section, number, is_defined = passage.named_at(part.start), part.section, False
-            around = question.lexemes_in(" ".join((section.title, *section.heading_path)))
-            name = "".join(section.heading_path[-1:])
+            path, number, is_defined = passage.path_at(part.start), part.section, False
+            around = question.lexemes_in(" ".join((passage.title, *path)))
+            name = "".join(path[-1:])
             is_named = form is not None and form.heading.fullmatch(name) is not None
             before = frozenset()
         text = passage.text[part.start : part.end]
@@ -197,7 +201,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
                 passage,
                 parts,
                 at,
-                section,
+                path,
                 question.share(own),
                 question.share(own | before | around),
                 in_passage,
@@ -208,10 +212,10 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
 
 
 def scores(candidates: Sequence[Offer], cosines: Vectors | None) -> Floats:
-    """The score of each sentence; without cosines, by words alone."""
+    """The score of each sentence; without cosines, by words alone, with margins as wide."""
     by_words = np.array([offer.by_words for offer in candidates], dtype=np.float64)
-    if cosines is None or not len(candidates):
-        return by_words
+    if cosines is None:
+        return WORDS_ALONE * by_words
     spread = max(float(cosines.std()), LEAST_SPREAD)
     meaning: Floats = by_words + MEANING * (cosines - cosines.mean()) / spread
     return meaning

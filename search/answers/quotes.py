@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.errors import EmbeddingError
@@ -33,9 +34,6 @@ logger = logging.getLogger(__name__)
 # A further piece is shown if its sentence's score is at most this much below the best one's. A
 # guess: it is folded.
 GAP = 3.0
-# A sentence so far below the best one by words is not embedded: a tenth of the time that embedding
-# takes on manuals, one right piece of 740 (benchmarks/results/answers.md).
-HOPELESS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +73,17 @@ def extract(
     offers = offers_of(question, context, lookup)
     if not offers:
         return Extract()
-    compared = _compared(sorted(offers, key=lambda each: _order(each, each.by_words, lookup)))
+    offers.sort(key=lambda each: _order(each, each.by_words, lookup))
+    sides = _of_sides(query.text, offers)
+    compared = _compared([*sides, *(each for each in offers if each not in sides)])
     points = scores(compared, _cosines(query.text, compared, embedder)).tolist()
     ranked = sorted(
         zip(compared, points, strict=True), key=lambda pair: _order(pair[0], pair[1], lookup)
     )
-    sides = _of_sides(query.text, ranked)
-    shown = [*sides, *(pair for pair in ranked if pair not in sides)]
+    shown = sorted(ranked, key=lambda pair: pair[0] not in sides)
     best = shown[0][0]
     own = [pair for pair in shown if pair[0].held or not (lookup.is_bare and best.held)]
-    quotes = _best(own, most)
+    quotes = _best(own, most, fewest=len(sides) or 1)
     sure = answerability(query.text, ranked, quotes[0], context, confidence, lookup)
     is_found = best.defines or gives_number(query.text, best.text)
     return Extract(tuple(quotes), sure, sure >= SURE and is_found and not _announces(best))
@@ -98,30 +97,24 @@ def _announces(offer: Offer) -> bool:
 
 
 def _compared(offers: Sequence[Offer]) -> list[Offer]:
-    """The first EMBEDDED sentences, of which at most OF_ONE_PASSAGE are of the same passage.
-
-    None is HOPELESS points below the best one, but the first one of another passage.
-    """
+    """The first EMBEDDED sentences, of which at most OF_ONE_PASSAGE are of the same passage."""
     counts: Counter[int] = Counter()
     compared = []
     for offer in offers:
         counts[offer.passage.number] += 1
         if counts[offer.passage.number] <= OF_ONE_PASSAGE:
             compared.append(offer)
-    best, *others = compared[:EMBEDDED]
-    rival = next((each for each in others if each.passage.number != best.passage.number), best)
-    least = best.by_words - HOPELESS
-    return [best, *(each for each in others if each is rival or each.by_words >= least)]
+    return compared[:EMBEDDED]
 
 
-def _of_sides(question: str, ranked: Sequence[tuple[Offer, float]]) -> list[tuple[Offer, float]]:
+def _of_sides(question: str, offers: Sequence[Offer]) -> list[Offer]:
     """Of a comparison the best sentence about each side; none if one sentence is about both."""
-    firsts: list[tuple[Offer, float]] = []
+    firsts: list[Offer] = []
     for words_of_side in sides_of(question):
         side = QuestionWords(dict.fromkeys(words_of_side, 1.0))
-        about = [pair for pair in ranked if side.share(side.lexemes_in(pair[0].in_context)) == 1]
-        firsts += about[:1]
-    return firsts if len(firsts) > 1 and firsts[0] is not firsts[1] else []
+        about = (each for each in offers if side.share(side.lexemes_in(each.in_context)) == 1)
+        firsts += islice(about, 1)
+    return firsts if len(set(firsts)) > 1 else []
 
 
 def _order(offer: Offer, score: float, lookup: RecordLookup) -> tuple[float, float]:
@@ -143,11 +136,11 @@ def _cosines(
     return rows
 
 
-def _best(ranked: Sequence[tuple[Offer, float]], most: int) -> list[Quote]:
+def _best(ranked: Sequence[tuple[Offer, float]], most: int, fewest: int) -> list[Quote]:
     """The first pieces of a ranking, from different passages, until one scores much lower."""
     best: list[Quote] = []
     for offer, score in ranked:
-        if len(best) >= most or (best and score < best[0].score - GAP):
+        if len(best) >= most or (len(best) >= fewest and score < best[0].score - GAP):
             break
         if any(quote.passage == offer.passage.number for quote in best):
             continue

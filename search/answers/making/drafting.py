@@ -191,7 +191,7 @@ def quoted(answer: Answered, quotes: Sequence[Quote], *, is_marked: bool = False
     for passage, quote in zip(renumbered, quotes, strict=False):
         start = len(text) if sentences else 0
         ends = quote.parts[0].start, quote.parts[-1].start
-        path = common_path([passage.named_at(place).heading_path for place in ends])
+        path = common_path([passage.path_at(place) for place in ends])
         text += f"#### {escaped([passage.title, *path][-1])} [{passage.number}]"
         before: Kind | None = None
         for run in _runs(passage.text, quote.parts):

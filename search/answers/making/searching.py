@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db.models import BooleanField, Count, Q
+from django.db.models import BooleanField, Count
 from django.db.models.expressions import RawSQL
 
 from common.database import in_thread, together
@@ -229,11 +229,12 @@ def context_of_all(
     hits = merged([ranking[: parameters.candidates] for ranking in rankings])
     if not hits:
         return Context(budget=parameters.context_tokens)
-    rows = _rows(viewer, Q(pk__in=list(hits)), *_OF_CHUNK, *_OF_DOCUMENT)
+    readable: Any = Chunk.objects.visible_to(viewer).order_by()
+    rows = readable.filter(pk__in=list(hits)).values(*_OF_CHUNK, *_OF_DOCUMENT)
     selection = select([_piece(row, hits[row["pk"]]) for row in rows], parameters)
     if selection.may_grow:
         of_version = {run.first.version: run.first for run in selection.runs}
-        near = _rows(viewer, _around(selection), *_OF_CHUNK)
+        near = readable.filter(_around(selection)).values(*_OF_CHUNK)
         selection = selection.grown(_neighbour(row, of_version[row["version_id"]]) for row in near)
     return selection.context()
 
@@ -270,13 +271,6 @@ def _around(selection: Selection) -> RawSQL:
         tuple(map(list, zip(*places, strict=True))),
         BooleanField(),
     )
-
-
-def _rows(viewer: Viewer, condition: Q | RawSQL, *names: str) -> Iterable[Any]:
-    rows: Iterable[Any] = (
-        Chunk.objects.visible_to(viewer).filter(condition).order_by().values(*names)
-    )
-    return rows
 
 
 def _piece(row: Mapping[str, Any], hit: Hit) -> Piece:

@@ -43,7 +43,6 @@ def test_context_has_at_most_eight_passages_by_rank() -> None:
     context = assemble([piece(n) for n in range(1, 21)], parameters())
 
     assert [passage.rank for passage in context.passages] == list(range(1, 9))
-    assert (context.left_out, context.copies) == (12, 0)
 
 
 def test_passages_are_ordered_by_document_and_then_by_place() -> None:
@@ -61,7 +60,6 @@ def test_an_exact_copy_is_taken_once() -> None:
     context = assemble([piece(1, "The same."), piece(2, "The same."), piece(3)], parameters())
 
     assert chunks(context) == [(1,), (3,)]
-    assert (context.left_out, context.copies) == (0, 1)
 
 
 def test_a_short_text_under_another_heading_is_no_copy() -> None:
@@ -138,7 +136,6 @@ def test_joined_passage_counts_as_one() -> None:
 
     context = assemble([*manual, piece(4), piece(5)], parameters(most=2))
     assert chunks(context) == [(100, 101, 102), (4,)]
-    assert context.left_out == 1
 
 
 def test_a_table_goes_on_line_by_line_and_without_its_repeated_header() -> None:
@@ -217,7 +214,6 @@ def test_joined_passages_make_room_for_the_next_candidate() -> None:
 
     context = assemble(hits, parameters(least=1, most=2, expand=True), [manual[1]])
     assert chunks(context) == [(100, 101, 102), (3,)]
-    assert context.left_out == 0
 
 
 def test_a_passage_that_does_not_fit_is_left_out_for_a_smaller_one() -> None:
@@ -226,7 +222,6 @@ def test_a_passage_that_does_not_fit_is_left_out_for_a_smaller_one() -> None:
     context = assemble(hits, parameters(200))
 
     assert chunks(context) == [(1,), (3,)]
-    assert context.left_out == 1
 
 
 @pytest.mark.parametrize(
@@ -247,7 +242,6 @@ def test_the_best_passage_is_cut_if_it_exceeds_the_budget(text: str, start: str)
     assert text.startswith(passage.text)
     assert 80 < passage.tokens <= 100
     assert passage.end == len(passage.text)
-    assert context.left_out == 1
     if "." in text:
         assert passage.text.endswith(".")
 

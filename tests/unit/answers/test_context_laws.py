@@ -68,17 +68,12 @@ def test_the_budget_is_never_exceeded(library: Library, parameters: AnswerParame
 
 
 @given(libraries(), parameters)
-def test_each_chunk_is_in_the_context_once_and_every_candidate_is_counted(
-    library: Library, parameters: AnswerParameters
-) -> None:
+def test_each_chunk_is_in_the_context_once(library: Library, parameters: AnswerParameters) -> None:
     """S5-12."""
     context = _made(library, parameters)
 
     taken = [chunk for passage in context.passages for chunk in passage.chunk_ids]
     assert len(taken) == len(set(taken))
-    hits = {hit.chunk_id for hit in library[1]}
-    # A near-duplicate among the candidates is not taken as a neighbour either.
-    assert len(hits & set(taken)) + context.left_out + context.copies == len(hits)
 
 
 @given(libraries(), parameters)

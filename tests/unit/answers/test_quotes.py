@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +19,12 @@ from ingestion.domain import BlockKind
 from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.answers.domain import SURE, Answered, Context, Mode
+from search.answers.domain import SURE, Answered, AnswerParameters, Context, Mode
 from search.answers.making.drafting import quoted as quoted_answer
-from search.answers.quote_scoring import QuestionWords, question_weights
+from search.answers.making.writing import extracted
+from search.answers.quote_scoring import QuestionWords, offers_of, question_weights, scores
 from search.answers.quotes import extract
-from search.domain import Query, TermStatistic
+from search.domain import Query, Reading, TermStatistic
 from search.query import parse
 from tests.support.pieces import passage
 
@@ -422,11 +425,40 @@ def test_long_passage_leaves_sentences_of_another_to_compare() -> None:
 KEPT = "The beam is kept in the shed."
 
 
-def test_hopeless_sentences_are_not_embedded_but_for_a_rival() -> None:
+def test_three_sentences_are_embedded_of_which_two_are_of_one_passage() -> None:
     embedder = Alike("shed")
     held = context(f"{KEPT} Bread rises. Yeast lives.", "Salt dissolves. Snow melts.")
     extract(Query("Where is the beam kept in the shed?"), held, embedder=embedder, most=1)
     assert embedder.embedded == [KEPT, "Bread rises.", "Salt dissolves."]
+
+
+def test_margins_by_words_alone_count_as_those_with_meaning() -> None:
+    words = QuestionWords(question_weights("beam shed", ()))
+    first, other = offers_of(words, context(KEPT, "Bread rises."))
+    # 2.4 + 3 + 2.2 for its words, 3 / rank, and all of it twice.
+    assert scores([first, other], None).tolist() == pytest.approx([2 * (7.6 + 3), 2 * (3 / 2)])
+
+
+@pytest.mark.parametrize(("config", "alike"), [("german", 0.82), ("english", 0.55)])
+def test_search_in_a_language_that_the_model_does_not_know_is_surer(
+    config: str, alike: float
+) -> None:
+    """German questions have .55 where the same ones in English have .82."""
+    question, held = Query("Eichenholz Farbe"), context("Eichenholz hat Farbe.", "Brot geht auf.")
+    response: Any = SimpleNamespace(
+        query=question,
+        ranking=SimpleNamespace(
+            candidates=SimpleNamespace(readings=(Reading(config, chunks=1, words=1),))
+        ),
+        configuration=SimpleNamespace(
+            space=SimpleNamespace(languages=("en",), config={}), patterns=DEFAULT_PATTERNS
+        ),
+        terms=(),
+        confidence=0.55,
+    )
+    found = extracted(response, held, AnswerParameters())
+    same = extract(question, held, embedder=None, most=3, confidence=alike)
+    assert found.answerability == pytest.approx(same.answerability)
 
 
 def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
