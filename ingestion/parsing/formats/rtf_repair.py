@@ -52,10 +52,13 @@ _PAGE_NUMBER = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _SYMBOL_FIELD = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+"?([^"\\]+)', re.IGNORECASE)
 
 
-def repaired(rtf: bytes) -> bytes:
-    """The RTF repaired; unchanged if it needs nothing of it."""
+def repaired(rtf: bytes) -> tuple[bytes, int]:
+    """The RTF repaired, or as it is if it needs nothing; how many hidden characters it has."""
     rtf = _with_unicode(rtf)
-    return _Rewriter(rtf).rewritten() if _NEEDED.search(rtf) else rtf
+    if not _NEEDED.search(rtf):
+        return rtf, 0
+    rewriter = _Rewriter(rtf)
+    return rewriter.rewritten(), rewriter.hidden
 
 
 def _with_unicode(rtf: bytes) -> bytes:
@@ -98,6 +101,7 @@ class _Group:
     script: int = 0
     by_position: bool = False
     is_deleted: bool = False
+    is_hidden: bool = False
     is_raw: bool = False
     is_instruction: bool = False
     font: str = ""
@@ -141,6 +145,7 @@ class _Rewriter:
         self._author = ""
         self._skip = 0
         self._drops_fallback = False
+        self.hidden = 0
         page = re.search(rb"\\ansicpg(\d+)", rtf[:400])
         self._codec = f"cp{int(page[1])}" if page and _is_codec(int(page[1])) else "cp1252"
 
@@ -216,7 +221,7 @@ class _Rewriter:
         if word in _CHARACTERS and not self._group.is_raw:
             self._outputs[-1].texts.append(_CHARACTERS[word])
             self._before += _CHARACTERS[word]
-            if self._group.is_deleted and word != b"par":
+            if (self._group.is_deleted or self._group.is_hidden) and word != b"par":
                 return
         if word in _BREAKS:
             self._before = ""
@@ -262,15 +267,18 @@ class _Rewriter:
 
     def _format(self, word: bytes, number: bytes | None) -> None:
         group, is_on = self._group, number != b"0"
-        if word in (b"deleted", b"mvf", b"v"):
+        if word in (b"deleted", b"mvf"):
             group.is_deleted = is_on
+        elif word == b"v":
+            group.is_hidden = is_on
         elif word in (b"super", b"sub", b"up", b"dn"):
             group.script = (1 if word in (b"super", b"up") else -1) * is_on
             group.by_position = word in (b"up", b"dn")
         elif word == b"nosupersub":
             group.script = 0
         elif word == b"plain":
-            group.script, group.is_deleted, group.font = 0, False, ""
+            group.script, group.font = 0, ""
+            group.is_deleted = group.is_hidden = False
         elif word == b"f":
             group.font = self._fonts.get(number or b"", "")
         elif word == b"uc":
@@ -309,7 +317,8 @@ class _Rewriter:
         if group.is_instruction or group.is_raw:
             self._write(source)
             return True
-        if group.is_deleted:
+        if group.is_deleted or group.is_hidden:
+            self.hidden += len("".join(text.split())) * group.is_hidden
             return False
         wanted = text
         if group.font or any("\uf020" <= char <= "\uf0ff" for char in text):
