@@ -1,0 +1,77 @@
+"""The tables of a PPT, whose cells anydoc reads as paragraphs.
+
+A table is a group of shapes that says so, and each cell one with its place ([MS-ODRAW] 2.3.21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from struct import iter_unpack, unpack_from
+
+from ingestion.domain import Block
+from ingestion.parsing.formats.doc_margins import DAMAGES
+from ingestion.parsing.formats.office_counts import DECK
+from ingestion.parsing.formats.tabular import table_of
+
+_GROUP, _PROPERTIES, _PLACE = 0xF003, 0xF122, 0xF00F
+_IS_TABLE, _NUMBER, _CONTAINER = 0x39F, 0x3FFF, 0xF
+_TEXTS = {0xFA0: "utf-16-le", 0xFA8: "cp1252"}
+
+Cell = tuple[int, int, str]  # top, left, text
+
+
+def with_tables(path: Path, blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks of a deck; paragraphs that are the cells of a table are that table."""
+    import olefile
+
+    tables: dict[str, dict[tuple[str, ...], Block]] = {}
+    with suppress(*DAMAGES), olefile.OleFileIO(str(path)) as container:
+        for cells in _tables(container.openstream(DECK).read()):
+            lines = [_plain(line) for *_, text in cells for line in text.split("\r")]
+            key = tuple(filter(None, lines))
+            tables.setdefault(key[0], {})[key] = _table(cells)
+    texts = [_plain(block.text) for block in blocks]
+    at = 0
+    while at < len(blocks):
+        count, found = 1, blocks[at]
+        for key, table in tables.get(texts[at], {}).items():
+            if (*texts[at : at + len(key)],) == key:
+                count, found = len(key), table
+        yield found
+        at += count
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _tables(deck: bytes) -> Iterator[list[Cell]]:
+    """Yield the cells of each table of several columns, in the order in which they are drawn."""
+    cells: list[Cell] = []
+    place = end = left = top = 0
+    is_table = False
+    while place + 8 <= len(deck):
+        flags, kind, length = unpack_from("<2HI", deck, place)
+        place += 8
+        if kind == _GROUP or place > end:
+            if len({left for _, left, _ in cells}) > 1:
+                yield cells
+            cells, is_table, end = [], False, place + length
+        if kind == _PROPERTIES:
+            properties = iter_unpack("<HI", deck[place : place + (flags >> 4) * 6])
+            is_table |= any(each & _NUMBER == _IS_TABLE and value & 1 for each, value in properties)
+        elif kind == _PLACE:
+            left, top = unpack_from("<2i", deck, place)
+        elif is_table and kind in _TEXTS:
+            text = deck[place : place + length].decode(_TEXTS[kind], "replace")
+            cells += [(top, left, text)] if text.strip() else []
+        place += 0 if flags & _CONTAINER == _CONTAINER else length
+
+
+def _table(cells: Sequence[Cell]) -> Block:
+    tops, lefts = sorted({top for top, *_ in cells}), sorted({left for _, left, _ in cells})
+    texts = {(top, left): _plain(text) for top, left, text in cells}
+    rows = [[(texts.get((top, left), ""), 1, 1) for left in lefts] for top in tops]
+    return table_of(rows, has_head=None)
