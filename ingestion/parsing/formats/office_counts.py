@@ -38,7 +38,7 @@ _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
 _EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|Object \d+(?:/content\.xml)?$")
 _OLD_EMBEDDED = re.compile(r"ObjectPool/\w+|MBD\w+")
 # The stream of a PPT, and the head of its record of an embedded object ([MS-PPT] 2.10.27).
-_DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
+DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
 _SHOWN_OBJECT = re.compile(rb"<(?:\w+:)?math\b|<table:table\b")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
@@ -87,7 +87,7 @@ def _embedded_in(path: Path) -> int:
         with olefile.OleFileIO(str(path)) as file:
             storages = ["/".join(each) for each in file.listdir(streams=False, storages=True)]
             count = sum(map(bool, map(_OLD_EMBEDDED.fullmatch, storages)))
-            deck = file.openstream(_DECK).read() if file.exists(_DECK) else b""
+            deck = file.openstream(DECK).read() if file.exists(DECK) else b""
     except DAMAGES:
         return 0
     return count + deck.count(_EMBEDDED_IN_DECK)

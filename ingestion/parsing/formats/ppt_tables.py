@@ -26,21 +26,19 @@ def with_tables(path: Path, blocks: Sequence[Block]) -> Iterator[Block]:
     """The blocks of a deck; paragraphs that are the cells of a table are that table."""
     import olefile
 
-    tables: dict[str, dict[tuple[str, ...], Block]] = {}
+    tables: dict[tuple[str, ...], Block] = {}
     with suppress(*DAMAGES), olefile.OleFileIO(str(path)) as container:
         for cells in _tables(container.openstream(DECK).read()):
-            lines = [_plain(line) for *_, text in cells for line in text.split("\r")]
-            key = tuple(filter(None, lines))
-            tables.setdefault(key[0], {})[key] = _table(cells)
+            lines = (_plain(line) for *_, text in cells for line in text.split("\r"))
+            tables[tuple(filter(None, lines))] = _table(cells)
     texts = [_plain(block.text) for block in blocks]
+    lengths = {len(lines) for lines in tables}
     at = 0
     while at < len(blocks):
-        count, found = 1, blocks[at]
-        for key, table in tables.get(texts[at], {}).items():
-            if (*texts[at : at + len(key)],) == key:
-                count, found = len(key), table
-        yield found
-        at += count
+        runs = (tuple(texts[at : at + length]) for length in lengths)
+        run = next((run for run in runs if run in tables), ())
+        yield tables.get(run, blocks[at])
+        at += len(run) or 1
 
 
 def _plain(text: str) -> str:
@@ -50,18 +48,17 @@ def _plain(text: str) -> str:
 def _tables(deck: bytes) -> Iterator[list[Cell]]:
     """Yield the cells of each table of several columns, in the order in which they are drawn."""
     cells: list[Cell] = []
-    place = end = left = top = 0
-    is_table = False
+    place = end = left = top = is_table = 0
     while place + 8 <= len(deck):
         flags, kind, length = unpack_from("<2HI", deck, place)
         place += 8
         if kind == _GROUP or place > end:
             if len({left for _, left, _ in cells}) > 1:
                 yield cells
-            cells, is_table, end = [], False, place + length
+            cells, is_table, end = [], 0, place + length
         if kind == _PROPERTIES:
             properties = iter_unpack("<HI", deck[place : place + (flags >> 4) * 6])
-            is_table |= any(each & _NUMBER == _IS_TABLE and value & 1 for each, value in properties)
+            is_table |= sum(value & 1 for name, value in properties if name & _NUMBER == _IS_TABLE)
         elif kind == _PLACE:
             left, top = unpack_from("<2i", deck, place)
         elif is_table and kind in _TEXTS:
@@ -73,5 +70,4 @@ def _tables(deck: bytes) -> Iterator[list[Cell]]:
 def _table(cells: Sequence[Cell]) -> Block:
     tops, lefts = sorted({top for top, *_ in cells}), sorted({left for _, left, _ in cells})
     texts = {(top, left): _plain(text) for top, left, text in cells}
-    rows = [[(texts.get((top, left), ""), 1, 1) for left in lefts] for top in tops]
-    return table_of(rows, has_head=None)
+    return table_of([[(texts.get((y, x), ""), 1, 1) for x in lefts] for y in tops], has_head=None)

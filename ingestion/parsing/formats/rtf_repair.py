@@ -96,12 +96,12 @@ class _Group:
     """The state within braces; a group begins with that of the one around it.
 
     `script` is 1 for raised text, -1 for lowered; text moved `by_position` may be neither.
+    `left_out` is the control word that hides or deletes the text.
     """
 
     script: int = 0
     by_position: bool = False
-    is_deleted: bool = False
-    is_hidden: bool = False
+    left_out: bytes = b""
     is_raw: bool = False
     is_instruction: bool = False
     font: str = ""
@@ -221,7 +221,7 @@ class _Rewriter:
         if word in _CHARACTERS and not self._group.is_raw:
             self._outputs[-1].texts.append(_CHARACTERS[word])
             self._before += _CHARACTERS[word]
-            if (self._group.is_deleted or self._group.is_hidden) and word != b"par":
+            if self._group.left_out and word != b"par":
                 return
         if word in _BREAKS:
             self._before = ""
@@ -261,24 +261,21 @@ class _Rewriter:
         if symbol := _SYMBOL_FIELD.match(instruction):
             code, font = symbol[1], symbol[2].strip()
             self._write(b"{\\fldrslt}}" + _escapes(in_unicode(chr(int(code, 0)), font)) + b"{{")
-            group.is_deleted = True
+            group.left_out = b"field"
         elif output.kind and _PAGE_NUMBER.match(instruction):
-            output.has_page_number = group.is_deleted = True
+            output.has_page_number, group.left_out = True, b"field"
 
     def _format(self, word: bytes, number: bytes | None) -> None:
         group, is_on = self._group, number != b"0"
-        if word in (b"deleted", b"mvf"):
-            group.is_deleted = is_on
-        elif word == b"v":
-            group.is_hidden = is_on
+        if word in (b"deleted", b"mvf", b"v"):
+            group.left_out = word if is_on else group.left_out.removeprefix(word)
         elif word in (b"super", b"sub", b"up", b"dn"):
             group.script = (1 if word in (b"super", b"up") else -1) * is_on
             group.by_position = word in (b"up", b"dn")
         elif word == b"nosupersub":
             group.script = 0
         elif word == b"plain":
-            group.script, group.font = 0, ""
-            group.is_deleted = group.is_hidden = False
+            group.script, group.left_out, group.font = 0, b"", ""
         elif word == b"f":
             group.font = self._fonts.get(number or b"", "")
         elif word == b"uc":
@@ -317,8 +314,8 @@ class _Rewriter:
         if group.is_instruction or group.is_raw:
             self._write(source)
             return True
-        if group.is_deleted or group.is_hidden:
-            self.hidden += len("".join(text.split())) * group.is_hidden
+        if group.left_out:
+            self.hidden += len("".join(text.split())) * (group.left_out == b"v")
             return False
         wanted = text
         if group.font or any("\uf020" <= char <= "\uf0ff" for char in text):
