@@ -167,8 +167,7 @@ _LAST_PART = re.compile(r"(?:\.[0-9]+|\([^()]*\)|-[a-z])$")
 
 def _clause(text: str) -> str:
     plain = _plain(text)
-    head = re.match(r"[a-z]*", plain)
-    if head and head[0] in NO_PREFIX:
+    if _RUN.findall(plain)[0] in NO_PREFIX:
         return ""
     return re.sub(r"(?<=[a-z])-(?=[0-9])", "", plain)
 

@@ -27,7 +27,6 @@ _DEEPEST = 200
 _TOP_LEVEL = 2
 _DEEPEST_HEADING = 4
 _LABELS = ("title", "name", "label", "headline", "subject")
-_HOLDERS = ("properties", "attributes", "fields")  # of GeoJSON, JSON:API, Airtable
 _LONGEST_LABEL = 120
 
 
@@ -157,15 +156,11 @@ def _record(item: Any, level: int, *, are_named: bool = False) -> Iterator[Block
     headings within: they would stand above the next record, too.
     """
     if isinstance(item, tuple):
-        inner = (
-            _label(value) for key, value in item if key in _HOLDERS and isinstance(value, tuple)
-        )
-        own = _label(item)
-        label = own or next(inner, "")
+        label = _label(item)
         if label and level <= _DEEPEST_HEADING:
             yield Block(BlockKind.HEADING, label, level=level)
             level += 1
-        if not (own or are_named) and sum(map(len, _flat(item, ""))) <= PARAGRAPH_CHARS:
+        if not (label or are_named) and sum(map(len, _flat(item, ""))) <= PARAGRAPH_CHARS:
             level = _DEEPEST_HEADING + 1
         yield from _object(item, "", level)
     else:

@@ -15,11 +15,9 @@ from ingestion.parsing.formats.doc_margins import DAMAGES
 from ingestion.parsing.formats.office_counts import DECK
 from ingestion.parsing.formats.tabular import table_of
 
-_GROUP, _PROPERTIES, _PLACE = 0xF003, 0xF122, 0xF00F
-_IS_TABLE, _NUMBER, _CONTAINER = 0x39F, 0x3FFF, 0xF
+_GROUP, _PROPERTIES, _PLACE, _IS_TABLE = 0xF003, 0xF122, 0xF00F, 0x39F
+_MOST_COLUMNS = 75  # in PowerPoint; a forged table of a column a cell would be their square
 _TEXTS = {0xFA0: "utf-16-le", 0xFA8: "cp1252"}
-
-Cell = tuple[int, int, str]  # top, left, text
 
 
 def with_tables(path: Path, blocks: Sequence[Block]) -> Iterator[Block]:
@@ -45,29 +43,29 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _tables(deck: bytes) -> Iterator[list[Cell]]:
-    """Yield the cells of each table of several columns, in the order in which they are drawn."""
-    cells: list[Cell] = []
+def _tables(deck: bytes) -> Iterator[list[tuple[int, int, str]]]:
+    """Yield the cells of each table of several columns, as they are drawn: top, left, text."""
+    cells: list[tuple[int, int, str]] = []
     place = end = left = top = is_table = 0
     while place + 8 <= len(deck):
         flags, kind, length = unpack_from("<2HI", deck, place)
         place += 8
         if kind == _GROUP or place > end:
-            if len({left for _, left, _ in cells}) > 1:
+            if 1 < len({left for _, left, _ in cells}) <= _MOST_COLUMNS:
                 yield cells
             cells, is_table, end = [], 0, place + length
         if kind == _PROPERTIES:
             properties = iter_unpack("<HI", deck[place : place + (flags >> 4) * 6])
-            is_table |= sum(value & 1 for name, value in properties if name & _NUMBER == _IS_TABLE)
+            is_table |= sum(value & 1 for name, value in properties if name & 0x3FFF == _IS_TABLE)
         elif kind == _PLACE:
             left, top = unpack_from("<2i", deck, place)
         elif is_table and kind in _TEXTS:
             text = deck[place : place + length].decode(_TEXTS[kind], "replace")
             cells += [(top, left, text)] if text.strip() else []
-        place += 0 if flags & _CONTAINER == _CONTAINER else length
+        place += 0 if flags & 0xF == 0xF else length
 
 
-def _table(cells: Sequence[Cell]) -> Block:
+def _table(cells: Sequence[tuple[int, int, str]]) -> Block:
     tops, lefts = sorted({top for top, *_ in cells}), sorted({left for _, left, _ in cells})
     texts = {(top, left): _plain(text) for top, left, text in cells}
     return table_of([[(texts.get((y, x), ""), 1, 1) for x in lefts] for y in tops], has_head=None)

@@ -55,10 +55,7 @@ _SYMBOL_FIELD = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+"?([^"\\]+)',
 def repaired(rtf: bytes) -> tuple[bytes, int]:
     """The RTF repaired, or as it is if it needs nothing; how many hidden characters it has."""
     rtf = _with_unicode(rtf)
-    if not _NEEDED.search(rtf):
-        return rtf, 0
-    rewriter = _Rewriter(rtf)
-    return rewriter.rewritten(), rewriter.hidden
+    return _Rewriter(rtf).rewritten() if _NEEDED.search(rtf) else (rtf, 0)
 
 
 def _with_unicode(rtf: bytes) -> bytes:
@@ -145,11 +142,11 @@ class _Rewriter:
         self._author = ""
         self._skip = 0
         self._drops_fallback = False
-        self.hidden = 0
+        self._hidden = 0
         page = re.search(rb"\\ansicpg(\d+)", rtf[:400])
         self._codec = f"cp{int(page[1])}" if page and _is_codec(int(page[1])) else "cp1252"
 
-    def rewritten(self) -> bytes:
+    def rewritten(self) -> tuple[bytes, int]:
         position = 0
         while match := _TOKEN.match(self._rtf, position):
             position = match.end()
@@ -166,7 +163,7 @@ class _Rewriter:
         footers = [b"\\par" + part for (kind, _), part in self._margins.items() if kind == "footer"]
         whole = b"".join(chain.from_iterable(one.parts for one in self._outputs))
         body, brace, rest = whole.rpartition(b"}")
-        return body + b"".join(footers) + brace + rest
+        return body + b"".join(footers) + brace + rest, self._hidden
 
     def _write(self, part: bytes) -> None:
         self._outputs[-1].parts.append(part)
@@ -315,7 +312,7 @@ class _Rewriter:
             self._write(source)
             return True
         if group.left_out:
-            self.hidden += len("".join(text.split())) * (group.left_out == b"v")
+            self._hidden += len("".join(text.split())) * (group.left_out == b"v")
             return False
         wanted = text
         if group.font or any("\uf020" <= char <= "\uf0ff" for char in text):

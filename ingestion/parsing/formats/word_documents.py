@@ -64,10 +64,9 @@ class OfficeParser:
     name = "anydoc"
 
     def extract(self, source: Source) -> Extraction:
-        checked = read_checked(source)
-        completeness = container(source)
-        data = repaired(checked, source.file_type, completeness)
-        document = open_document(data, source.file_type)
+        data, completeness = read_checked(source), container(source)
+        whole = repaired(data, source.file_type, completeness)
+        document = open_document(whole, source.file_type)
         blocks = DocumentReader(document).blocks()
         blocks = with_asides(with_chunks(blocks, source, completeness))
         if source.file_type == filetypes.DOC:

@@ -53,10 +53,6 @@ def test_short_records_without_labels_have_no_headings_within(parse: Parse) -> N
     assert list(parse(json.dumps(messages), "a.json").blocks) == [
         p("user: U1\ntags[0].tag: new"), p("user: U2\nby.real: Ann"),
     ]  # fmt: skip
-    places = [{"type": "Feature", "properties": {"name": "H-204", "flow": 980}}]
-    assert list(parse(json.dumps(places), "a.json").blocks) == [
-        h(2, "H-204"), p("type: Feature\nproperties.name: H-204\nproperties.flow: 980"),
-    ]  # fmt: skip
 
 
 def test_a_list_of_rows_below_labels_is_a_table(parse: Parse) -> None:
