@@ -16,7 +16,6 @@ from ingestion.parsing.formats.office_counts import DECK
 from ingestion.parsing.formats.tabular import table_of
 
 _GROUP, _PROPERTIES, _PLACE, _IS_TABLE = 0xF003, 0xF122, 0xF00F, 0x39F
-_MOST_COLUMNS = 75  # in PowerPoint; a forged table of a column a cell would be their square
 _TEXTS = {0xFA0: "utf-16-le", 0xFA8: "cp1252"}
 
 
@@ -51,7 +50,8 @@ def _tables(deck: bytes) -> Iterator[list[tuple[int, int, str]]]:
         flags, kind, length = unpack_from("<2HI", deck, place)
         place += 8
         if kind == _GROUP or place > end:
-            if 1 < len({left for _, left, _ in cells}) <= _MOST_COLUMNS:
+            # PowerPoint's own limit: of a column a cell, the grid would be their square.
+            if 1 < len({left for _, left, _ in cells}) <= 75:
                 yield cells
             cells, is_table, end = [], 0, place + length
         if kind == _PROPERTIES:
