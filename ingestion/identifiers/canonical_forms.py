@@ -162,6 +162,20 @@ def _parents(number: str) -> list[str]:
     return parents
 
 
+_LAST_PART = re.compile(r"(?:\.[0-9]+|\([^()]*\)|-[a-z])$")
+
+
+def _clause(text: str) -> str:
+    plain = _plain(text)
+    if _RUN.findall(plain)[0] in NO_PREFIX:
+        return ""
+    return re.sub(r"(?<=[a-z])-(?=[0-9])", "", plain)
+
+
+def _clause_lesser(text: str) -> Lesser:
+    return ((_LAST_PART.sub("", _clause(text)), PARENT),)
+
+
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+.*")
 
 
@@ -254,6 +268,12 @@ _ALL = (
     ),
     Normaliser(
         "section", "Section numbers: § 75.1725(a) becomes 75.1725(a).", _section, _section_lesser
+    ),
+    Normaliser(
+        "clause",
+        "Numbers of clauses and controls: AC-2(3) becomes ac2(3), and ac2 matches too.",
+        _clause,
+        _clause_lesser,
     ),
     Normaliser(
         "version",

@@ -91,6 +91,24 @@ DEFAULT_PATTERNS: tuple[Pattern, ...] = (
         ("CFR", "75 percent"),
     ),
     Pattern(
+        "Clause",
+        rf"[A-Z]{{1,6}}(?:[.-][A-Z]{{1,6}})?(?:{_HYPHEN}|\.)?[0-9]{{1,6}}"
+        rf"(?:\.[0-9]{{1,4}}|\([0-9]{{1,3}}\)){{1,4}}(?:\([a-z]\))?|"
+        rf"[A-Z]{{1,6}}\.[A-Z]{{1,6}}{_HYPHEN}[0-9]{{1,4}}|"
+        rf"[0-9]{{1,3}}(?:\.[0-9]{{1,4}}){{2,4}}{_HYPHEN}[a-z]",
+        "clause",
+        ("A.8.12", "CC6.1", "T1059.001", "AC-2(3)(a)", "PR.DS-5", "4.3.2-b"),
+        ("A.8", "EUR4.50", "CO2(g)", "3.5-l", "e.g.", "U.S.A."),
+    ),
+    Pattern(
+        "Paragraph",
+        rf"(?i:section|sec\.|regulation|reg\.|rule|article|art\.)\s{{1,2}}"
+        rf"[0-9]{{1,4}}[a-z]?{_PARAGRAPHS}{{1,5}}",
+        "section",
+        ("Art. 6(1)(f)", "Article 9(2)(h)", "Rule 10b(5)"),
+        ("Art. 6", "rule 7 (new)"),
+    ),
+    Pattern(
         "Section",
         r"\u00a7{1,2}\s{0,2}[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}[a-z]?" + f"{_PARAGRAPHS}{{0,5}}|"
         r"(?i:section|sec\.|regulation|reg\.|rule|article|art\.)\s{1,2}"

@@ -168,8 +168,8 @@ def _entry(name: str, kind: int, start: int, size: int, right: int, child: int) 
     return encoded.ljust(64, b"\0") + tree + bytes(36) + struct.pack("<IQ", start, size)
 
 
-def make_ppt(slides: Sequence[tuple[str, str]]) -> bytes:
-    """A deck of (title, text), by [MS-PPT]."""
+def make_ppt(slides: Sequence[tuple[str, str]], table: Sequence[Sequence[str]] = ()) -> bytes:
+    """A deck of (title, text), by [MS-PPT], with the table on its last slide."""
     outline, drawn = b"", b""
     offsets = []
     for number, (title, text) in enumerate(slides):
@@ -179,9 +179,10 @@ def make_ppt(slides: Sequence[tuple[str, str]]) -> bytes:
             outline += _record(0xFA0, part.encode("utf-16-le"))
     atom = _record(0x3E9, struct.pack("<4i2i2I2H4B", 5760, 4320, *[0] * 4, 0, 0, 1, 0, *[0] * 4), 1)
     document = _record(0x3E8, atom + _record(0xFF0, outline, 15) + _record(0x3EA, b""), 15)
-    for _ in slides:
+    for number in range(len(slides)):
         offsets.append(len(document) + len(drawn))
-        drawn += _record(0x3EE, _record(0x3EF, bytes(24), 2), 15)
+        drawing = _drawing(table) if table and number == len(slides) - 1 else b""
+        drawn += _record(0x3EE, _record(0x3EF, bytes(24), 2) + drawing, 15)
     start = len(document) + len(drawn)
     count = 1 + len(slides)
     persist = _record(0x1772, struct.pack(f"<I{count}I", 1 | count << 20, 0, *offsets))
@@ -193,6 +194,22 @@ def make_ppt(slides: Sequence[tuple[str, str]]) -> bytes:
         "PowerPoint Document": document + drawn + persist + edit,
     }
     return make_ole({name: data.ljust(_CUTOFF, b"\0") for name, data in streams.items()})
+
+
+def _drawing(table: Sequence[Sequence[str]]) -> bytes:
+    """A drawing with a table: a group of shapes, each with its place and text ([MS-ODRAW])."""
+    is_table = struct.pack("<HI", 0x39F, 1)
+    head = struct.pack("<HHI", 0x13, 0xF122, len(is_table)) + is_table
+    shapes = _record(0xF004, _record(0xF009, bytes(16), 1) + head, 15)
+    for row, cells in enumerate(table):
+        for column, text in enumerate(cells):
+            place = struct.pack("<4i", column * 9, row * 5, column * 9 + 9, row * 5 + 5)
+            kind = _record(0xF9F, struct.pack("<I", 4)) + _record(0xFA0, text.encode("utf-16-le"))
+            box = _record(0xF00D, kind if text else b"", 15)
+            shape = struct.pack("<HHIII", 0x2 | 202 << 4, 0xF00A, 8, 1024 + 8 * row + column, 0xA00)
+            shapes += _record(0xF004, shape + _record(0xF00F, place) + box, 15)
+    group = _record(0xF003, _record(0xF003, shapes, 15), 15)
+    return _record(0x40C, _record(0xF002, group, 15), 15)
 
 
 def _record(kind: int, content: bytes, version: int = 0) -> bytes:

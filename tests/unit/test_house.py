@@ -29,7 +29,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
-    "0002-identifiers": 150,  # the record that was asked for, at every door
+    "0002-identifiers": 182,  # the record that was asked for, at every door; clauses, controls
     "0005-profiles": 35,  # a run whose figures still hold is not repeated
     "0008-parsers": 242,  # subtitles, amounts, admonitions, frames, tables of roles; headings
     "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
@@ -43,7 +43,7 @@ ALLOWED: dict[str, int] = {
     "0113-weights-by-question": 45,  # titles with all words of a short question; nearest' words
     "0124-normal-form": 496,  # one normal form of words, and second forms; short texts' languages
     "0125-two-readers-of-pdf": 986,  # words, digits, directions, rows, labels, notes of a PDF
-    "0126-text-of-office-files": 1_887,  # margins, comments, hidden text, symbols, shapes, sheets
+    "0126-text-of-office-files": 1_915,  # margins, comments, symbols, shapes, sheets, PPT tables
     "0114-answers-without-a-model": 178,  # lists, counts; missing names, numbers, neighbours
     "0127-nothing-is-ignored": 251,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4

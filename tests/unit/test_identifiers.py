@@ -78,6 +78,9 @@ RECOGNISED = [
     pytest.param("`django.db.models.Model`", ["django.db.models.model"], id="dotted"),
     pytest.param("run with --noinput", ["--noinput"], id="option"),
     pytest.param("RFC 2119 and ISO 9001", ["rfc2119", "iso9001"], id="standards"),
+    pytest.param("A.8.12, CC6.1 or PR.DS-5", ["a.8.12", "cc6.1", "pr.ds5"], id="controls"),
+    pytest.param("AC-2(3)(a) and T1059.001.", ["ac2(3)(a)", "t1059.001"], id="enhancements"),
+    pytest.param("Art. 6(1)(f), 4.3.2-b", ["§6(1)(f)", "4.3.2-b"], id="clauses"),
 ]
 
 
@@ -97,6 +100,7 @@ def test_identifiers_are_found_in_prose(text: str, expected: list[str]) -> None:
         "SLAM, FK, EKF, Aboleth, iPhone, eBay, PhD, MHz, APIs, McDonald, NATO's",
         "2nd, 10km, 5GB, 100 ms, 3D, x--y, wait -- no, a _ b, _emphasis_, item(s)",
         "visit example.com",
+        "EUR4.50, FIG-3.2, a 3.5-l engine, A.8, S.12",
         "",
     ],
 )
@@ -129,6 +133,13 @@ def test_prose_numbers_and_dates_are_no_identifiers(text: str) -> None:
         pytest.param("MSHA 30 CFR 75", "30 CFR 75.1725", 0.8, id="S1-04 part"),
         pytest.param("30 CFR 75", "30 CFR Part 75", 1.0, id="part spelt out"),
         pytest.param("30 CFR 75.1725", "30 CFR 75.1726", 0.0, id="next section"),
+        pytest.param("A.8.1", "A.8.12", 0.0, id="another control"),
+        pytest.param("a.8.12", "A.8.12", 1.0, id="control in lower case"),
+        pytest.param("AC-2", "AC-2(3)", 0.8, id="control of an enhancement"),
+        pytest.param("AC-2(3)", "AC-2(13)", 0.0, id="another enhancement"),
+        pytest.param("T1059", "T1059.001", 0.8, id="technique of another"),
+        pytest.param("4.3.2-b", "4.3.2-a", 0.0, id="another clause"),
+        pytest.param("§ 6(1)(f)", "Article 6(1)(f)", 1.0, id="article by its paragraphs"),
         pytest.param("settings.py", "conf/settings.py", 0.6, id="file by name"),
         pytest.param("get_queryset", "ListView.get_queryset()", 0.6, id="method"),
         pytest.param("conn_max_age", "CONN_MAX_AGE", 1.0, id="constant in lower case"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections import defaultdict
 
 from ingestion.parsing.formats.asides import reading_mark
 from ingestion.parsing.formats.pandoc_tree import strip_tags
@@ -39,18 +38,6 @@ _TAG = re.compile(r"<[^<>]*>")
 # Where a page has one of these, pandoc reads nothing else.
 _MAIN = re.compile(r"<(?:main\b|\w+\s[^<>]*\brole\s*=\s*[\"']?main\b)[^<>]*>", re.IGNORECASE)
 _TOP_HEADING = re.compile(r"<h1\b[^<>]*>.{0,2000}?</h1\s*>", re.IGNORECASE | re.DOTALL)
-# Tables of other elements, by their roles (WAI-ARIA). Elements of tables have spans: they stay. A
-# script without an end goes on to that of the page.
-_ROLES = {
-    "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
-    "cell": "td", "gridcell": "td", "rowheader": "td", "columnheader": "th",
-}  # fmt: skip
-_ROLE = re.compile(rf"(?<=[\s/])role\s*=\s*[\"']?({'|'.join(_ROLES)})\b")
-_ELEMENT = re.compile(
-    r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<(/?)(?!t(?:able|body|head|foot|[rdh])\b)([a-z][\w-]*)"
-    r"((?:[^\"'<>]|\"[^\"]*\"|'[^']*')*)>",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def with_frames(page: str) -> str:
@@ -62,30 +49,6 @@ def _content(frame: re.Match[str]) -> str:
     if not (framed := _FRAMED.search(frame[0])):
         return frame[0]
     return f"<div>{_AROUND_A_BODY.sub('', html.unescape(framed[1] or framed[2] or ''))}</div>"
-
-
-def with_tables(page: str) -> str:
-    """The page with the tables that are made of elements with roles as tables."""
-    if not _ROLE.search(page):
-        return page
-    opened: defaultdict[str, list[str]] = defaultdict(list)  # as they are now, by name
-    tables = 0
-
-    def renamed(tag: re.Match[str]) -> str:
-        nonlocal tables
-        _, is_end, name, attributes = tag.groups()
-        if is_end:
-            now = opened[name].pop() if opened[name] else name
-            tables -= now == "table"
-            return f"</{now}>"
-        role = _ROLE.search(attributes or "")
-        now = _ROLES[role[1]] if role else name
-        now = now if tables or now == "table" else name
-        tables += now == "table"
-        opened[name].append(now)
-        return tag[0] if now == name else f"<{now}>"
-
-    return _ELEMENT.sub(renamed, page)
 
 
 def _with_heading(page: str) -> str:

@@ -140,24 +140,28 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
     if isinstance(value, tuple):
         yield from _object(value, path, level)
     elif _holds_objects(value):
+        named = any(isinstance(item, tuple) and _label(item) for item in value)
         for item in value:
-            yield from _record(item, level)
+            yield from _record(item, level, are_named=named)
     elif grid := _table(value):
         yield from tables_in(grid)
     else:
         yield from _paragraphs(list(_flat(value, path)))
 
 
-def _record(item: Any, level: int) -> Iterator[Block]:
+def _record(item: Any, level: int, *, are_named: bool = False) -> Iterator[Block]:
     """The blocks of one array element or one line, below its label as a heading, if it has one.
 
-    Paths start at the record, without its number.
+    Paths start at the record, without its number. A short record among such without labels has no
+    headings within: they would stand above the next record, too.
     """
     if isinstance(item, tuple):
         label = _label(item)
         if label and level <= _DEEPEST_HEADING:
             yield Block(BlockKind.HEADING, label, level=level)
             level += 1
+        if not (label or are_named) and sum(map(len, _flat(item, ""))) <= PARAGRAPH_CHARS:
+            level = _DEEPEST_HEADING + 1
         yield from _object(item, "", level)
     else:
         yield from _paragraphs(list(_flat(item, "")))

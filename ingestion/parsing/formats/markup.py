@@ -19,7 +19,7 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.html_repair import repaired, with_frames, with_tables
+from ingestion.parsing.formats.html_repair import repaired, with_frames
 from ingestion.parsing.formats.pandoc_tree import (
     HEAD,
     Node,
@@ -168,7 +168,7 @@ class HtmlParser:
     name = "pandoc-html"
 
     def extract(self, source: Source) -> Extraction:
-        text = with_tables(with_frames(decode_html(source.path.read_bytes())))
+        text = with_frames(decode_html(source.path.read_bytes()))
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)

@@ -38,8 +38,7 @@ _PICTURE = re.compile(r"(?:word|ppt|xl)/media/.|Pictures/.")
 _EMBEDDED = re.compile(r"(?:word|ppt|xl)/embeddings/.|Object \d+(?:/content\.xml)?$")
 _OLD_EMBEDDED = re.compile(r"ObjectPool/\w+|MBD\w+")
 # The stream of a PPT, and the head of its record of an embedded object ([MS-PPT] 2.10.27).
-_DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
-_HIDDEN_IN_RTF = re.compile(rb"\\v(?![a-z0])(?:\\[a-uw-z]\w* ?)* ?([^\\{}]*)")
+DECK, _EMBEDDED_IN_DECK = "PowerPoint Document", b"\x0f\x00\xcc\x0f"
 _SHOWN_OBJECT = re.compile(rb"<(?:\w+:)?math\b|<table:table\b")
 _CHART_LINK = re.compile(rb'Target="[^"]*?(embeddings/[^"]+)"')
 
@@ -53,9 +52,6 @@ def container(source: Source) -> Completeness:
     completeness = Completeness()
     if source.file_type in (filetypes.DOC, filetypes.XLS, filetypes.PPT):
         completeness.add(Unit.FILE, Why.EMBEDDED, count=_embedded_in(source.path))
-    if source.file_type == filetypes.RTF:
-        hidden = b"".join(_HIDDEN_IN_RTF.findall(source.path.read_bytes()))
-        completeness.add(Unit.CHARACTER, Why.HIDDEN, count=len(b"".join(hidden.split())))
     if not zipfile.is_zipfile(source.path):
         return completeness
     with zipfile.ZipFile(source.path) as archive:
@@ -91,7 +87,7 @@ def _embedded_in(path: Path) -> int:
         with olefile.OleFileIO(str(path)) as file:
             storages = ["/".join(each) for each in file.listdir(streams=False, storages=True)]
             count = sum(map(bool, map(_OLD_EMBEDDED.fullmatch, storages)))
-            deck = file.openstream(_DECK).read() if file.exists(_DECK) else b""
+            deck = file.openstream(DECK).read() if file.exists(DECK) else b""
     except DAMAGES:
         return 0
     return count + deck.count(_EMBEDDED_IN_DECK)

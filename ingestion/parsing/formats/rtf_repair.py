@@ -52,10 +52,10 @@ _PAGE_NUMBER = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _SYMBOL_FIELD = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+"?([^"\\]+)', re.IGNORECASE)
 
 
-def repaired(rtf: bytes) -> bytes:
-    """The RTF repaired; unchanged if it needs nothing of it."""
+def repaired(rtf: bytes) -> tuple[bytes, int]:
+    """The RTF repaired, or as it is if it needs nothing; how many hidden characters it has."""
     rtf = _with_unicode(rtf)
-    return _Rewriter(rtf).rewritten() if _NEEDED.search(rtf) else rtf
+    return _Rewriter(rtf).rewritten() if _NEEDED.search(rtf) else (rtf, 0)
 
 
 def _with_unicode(rtf: bytes) -> bytes:
@@ -93,11 +93,12 @@ class _Group:
     """The state within braces; a group begins with that of the one around it.
 
     `script` is 1 for raised text, -1 for lowered; text moved `by_position` may be neither.
+    `left_out` is the control word that hides or deletes the text.
     """
 
     script: int = 0
     by_position: bool = False
-    is_deleted: bool = False
+    left_out: bytes = b""
     is_raw: bool = False
     is_instruction: bool = False
     font: str = ""
@@ -141,10 +142,11 @@ class _Rewriter:
         self._author = ""
         self._skip = 0
         self._drops_fallback = False
+        self._hidden = 0
         page = re.search(rb"\\ansicpg(\d+)", rtf[:400])
         self._codec = f"cp{int(page[1])}" if page and _is_codec(int(page[1])) else "cp1252"
 
-    def rewritten(self) -> bytes:
+    def rewritten(self) -> tuple[bytes, int]:
         position = 0
         while match := _TOKEN.match(self._rtf, position):
             position = match.end()
@@ -161,7 +163,7 @@ class _Rewriter:
         footers = [b"\\par" + part for (kind, _), part in self._margins.items() if kind == "footer"]
         whole = b"".join(chain.from_iterable(one.parts for one in self._outputs))
         body, brace, rest = whole.rpartition(b"}")
-        return body + b"".join(footers) + brace + rest
+        return body + b"".join(footers) + brace + rest, self._hidden
 
     def _write(self, part: bytes) -> None:
         self._outputs[-1].parts.append(part)
@@ -216,7 +218,7 @@ class _Rewriter:
         if word in _CHARACTERS and not self._group.is_raw:
             self._outputs[-1].texts.append(_CHARACTERS[word])
             self._before += _CHARACTERS[word]
-            if self._group.is_deleted and word != b"par":
+            if self._group.left_out and word != b"par":
                 return
         if word in _BREAKS:
             self._before = ""
@@ -256,21 +258,21 @@ class _Rewriter:
         if symbol := _SYMBOL_FIELD.match(instruction):
             code, font = symbol[1], symbol[2].strip()
             self._write(b"{\\fldrslt}}" + _escapes(in_unicode(chr(int(code, 0)), font)) + b"{{")
-            group.is_deleted = True
+            group.left_out = b"field"
         elif output.kind and _PAGE_NUMBER.match(instruction):
-            output.has_page_number = group.is_deleted = True
+            output.has_page_number, group.left_out = True, b"field"
 
     def _format(self, word: bytes, number: bytes | None) -> None:
         group, is_on = self._group, number != b"0"
         if word in (b"deleted", b"mvf", b"v"):
-            group.is_deleted = is_on
+            group.left_out = word if is_on else group.left_out.removeprefix(word)
         elif word in (b"super", b"sub", b"up", b"dn"):
             group.script = (1 if word in (b"super", b"up") else -1) * is_on
             group.by_position = word in (b"up", b"dn")
         elif word == b"nosupersub":
             group.script = 0
         elif word == b"plain":
-            group.script, group.is_deleted, group.font = 0, False, ""
+            group.script, group.left_out, group.font = 0, b"", ""
         elif word == b"f":
             group.font = self._fonts.get(number or b"", "")
         elif word == b"uc":
@@ -309,7 +311,8 @@ class _Rewriter:
         if group.is_instruction or group.is_raw:
             self._write(source)
             return True
-        if group.is_deleted:
+        if group.left_out:
+            self._hidden += len("".join(text.split())) * (group.left_out == b"v")
             return False
         wanted = text
         if group.font or any("\uf020" <= char <= "\uf0ff" for char in text):

@@ -18,6 +18,7 @@ from ingestion.files import filetypes
 from ingestion.parsing.formats import odf_repair, office_counts, pptx_repair, word_documents
 from ingestion.parsing.formats.asides import comment_mark, with_asides
 from ingestion.parsing.formats.ooxml import copied, escaped, read_member
+from ingestion.parsing.formats.ppt_tables import with_tables
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
 
@@ -56,6 +57,8 @@ class SlidesParser:
             data = _marked(data, source.file_type)
         document = word_documents.open_document(data, source.file_type)
         slides = _slides(word_documents.DocumentReader(document).blocks())
+        if source.file_type == filetypes.PPT:
+            slides = [[*with_tables(source.path, slides[0])]]
         completeness, numbers = office_counts.deck(source, slides)
         metadata = word_documents.read_metadata(source)
         title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title

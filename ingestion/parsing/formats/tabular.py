@@ -57,8 +57,9 @@ def _with_doubled_quotes(text: str) -> str:
 def delimiter_of(text: str, preferred: str = ",") -> str:
     """The delimiter by which most rows of a sample have the same number of cells, above 1.
 
-    `preferred` wins a tie, then the one with more columns. csv.Sniffer was tried and chooses
-    letters as delimiters.
+    Rows with an odd number of quotes in a cell do not count: the delimiter is another one, as of
+    `"a";"1,50"`. `preferred` wins a tie, then the one with more columns. csv.Sniffer was tried and
+    chooses letters as delimiters.
     """
     sample = text[:_SAMPLE_CHARS]
     if len(text) > len(sample):
@@ -66,12 +67,12 @@ def delimiter_of(text: str, preferred: str = ",") -> str:
 
     def vote(delimiter: str) -> tuple[float, bool, int]:
         rows = _rows(sample, delimiter)[:_SAMPLE_ROWS]
-        widths = Counter(len(row) for row in rows if row)
+        widths = Counter(len(row) for row in rows if not any(cell.count('"') % 2 for cell in row))
         wide = [(count, width) for width, count in widths.items() if width > 1]
         if not wide:
             return 0.0, False, 0
         count, width = max(wide)
-        return count / widths.total(), delimiter == preferred, width
+        return count / len(rows), delimiter == preferred, width
 
     best = max(",;\t|", key=vote)
     return best if vote(best)[0] > 0 else preferred

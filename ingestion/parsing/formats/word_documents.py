@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block, BlockKind, Completeness, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 from ingestion.files import filetypes
 from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
@@ -64,8 +64,9 @@ class OfficeParser:
     name = "anydoc"
 
     def extract(self, source: Source) -> Extraction:
-        data = repaired(read_checked(source), source.file_type)
-        document, completeness = open_document(data, source.file_type), container(source)
+        data, completeness = read_checked(source), container(source)
+        whole = repaired(data, source.file_type, completeness)
+        document = open_document(whole, source.file_type)
         blocks = DocumentReader(document).blocks()
         blocks = with_asides(with_chunks(blocks, source, completeness))
         if source.file_type == filetypes.DOC:
@@ -247,13 +248,15 @@ def read_metadata(source: Source) -> StatedMetadata:
     )
 
 
-def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
+def repaired(data: bytes, file_type: filetypes.FileType, completeness: Completeness) -> bytes:
     """The document with corrections of what anydoc 0.2 misreads; unchanged if it needs none.
 
-    A container must have passed `check_archive`.
+    A container must have passed `check_archive`. Hidden characters of an RTF are counted.
     """
     if file_type == filetypes.RTF:
-        return rtf_repair.repaired(data)
+        data, hidden = rtf_repair.repaired(data)
+        completeness.add(Unit.CHARACTER, Why.HIDDEN, count=hidden)
+        return data
     if file_type == filetypes.DOC:
         return without_deleted(data)
     if repaired_parts := _REPAIRED_PARTS.get(file_type):

@@ -47,6 +47,14 @@ def test_json_values_become_text(parse: Parse, source: str, texts: list[str] | N
         assert found == texts
 
 
+def test_short_records_without_labels_have_no_headings_within(parse: Parse) -> None:
+    """A message's sections stood above the message after it."""
+    messages = [{"user": "U1", "tags": [{"tag": "new"}]}, {"user": "U2", "by": {"real": "Ann"}}]
+    assert list(parse(json.dumps(messages), "a.json").blocks) == [
+        p("user: U1\ntags[0].tag: new"), p("user: U2\nby.real: Ann"),
+    ]  # fmt: skip
+
+
 def test_a_list_of_rows_below_labels_is_a_table(parse: Parse) -> None:
     rows = [["part", "price"], ["beam", 12.5], ["hook", None]]
     expected = table(("part", "price"), ("beam", "12.5"), ("hook", "null"))

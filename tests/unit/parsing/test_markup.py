@@ -235,25 +235,6 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         '<body><p>Gate B4 &amp;lt; &quot;17:20&quot;</p></body></html>"></iframe><p>Fares</p>',
         [p("Gates"), p('Gate B4 < "17:20"'), p("Fares")],
     ),
-    "table-of-roles": (
-        "<p>Torques</p><div role=table aria-label=x><div role='rowgroup'><div class=a role=row>"
-        '<span role="columnheader">Valve</span><span role=columnheader>Torque</span></div></div>'
-        "<x-row role=row><div role=rowheader><div>Inlet</div></div><div role=cell>45 Nm</div>"
-        "</x-row></div><div role=row>no row</div><script>'<div>'</script><p>End</p>",
-        [p("Torques"), table(("Valve", "Torque"), ("Inlet", "45 Nm")), p("no row"), p("End")],
-    ),
-    "roles-of-a-script": (
-        "<div data-role=table><div data-role=row><div data-role=cell>One</div>"
-        "<div data-role=cell>Two</div></div></div>"
-        "<div role=table><div role=row><b role=columnheader>3</b><b role=columnheader>4</b></div>"
-        "<div role=row><b role=cell>5</b><b role=cell>6</b></div></div>",
-        [p("One"), p("Two"), table(("3", "4"), ("5", "6"))],
-    ),
-    "table-whose-elements-have-roles-too": (
-        "<table role=table><tr role=row><th role=columnheader colspan=2>A</th></tr>"
-        "<tr><td role=cell>1</td><td>2</td></tr></table>",
-        [table(("A", ""), ("1", "2"))],
-    ),
     "line-numbers-beside-a-listing": (
         '<table><tr><td class="linenos"><div><pre><span class="normal">1</span>\n2</pre></div></td>'
         '<td class="code"><pre>def load(x):\n    return x</pre></td></tr></table>',

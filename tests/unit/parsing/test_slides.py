@@ -47,6 +47,15 @@ def test_ppt_has_titles_without_numbers(parse: Parse, name: str) -> None:
     assert document.page_count is None
 
 
+def test_table_of_a_ppt_is_read(parse: Parse) -> None:
+    rows = [["Beam", "Load"], ["IPE 80", "7 t\rshort"], ["IPE 100", ""]]
+    document = parse(make_ppt([("Beams", "They carry."), ("Beam", "It is steel.")], rows), "a.ppt")
+    assert document.blocks[-1] == table(("Beam", "Load"), ("IPE 80", "7 t short"), ("IPE 100", ""))
+    assert [block.text for block in document.blocks[:-1]] == [
+        "Beams", "They carry.", "Beam", "It is steel.",
+    ]  # fmt: skip
+
+
 def test_table_on_a_slide_is_read(parse: Parse) -> None:
     document = parse(make_pptx(DECK, title="Beam handbook", table=TABLE), "a.pptx")
     assert document.blocks[-1] == table(*TABLE, page=3)

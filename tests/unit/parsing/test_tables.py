@@ -18,6 +18,7 @@ from .shorthand import p, table
         ("a,b\n1,2\n", ","), ("a;b\n1,5;2,5\n3,1;4\n", ";"), ("a\tb, c\n1\t2\n", "\t"),
         ("a|b|c\n1|2|3\n", "|"), ('"x;y",1\n"z;w",2\n', ","),
         ("Lorem, ipsum; dolor\nsed, do; sit\nenim; ad\n", ";"), ("one column\nof words\n", ","),
+        ('"Bank"\n"From";"May"\n"a";"b";"1,50"\n"c";"d";"2,00"\n"sum";"";"3,50"\n', ";"),
     ],
 )  # fmt: skip
 def test_delimiter_of_a_csv_is_detected(text: str, delimiter: str) -> None:

@@ -371,6 +371,8 @@ def test_text_boxes_of_a_doc(tmp_path: Path) -> None:
     ("content", "file_name"),
     [
         (rb"{\rtf1 Price 100 {\v margin 40} euro \v\b gone\v0\b0 now\par}", "a.rtf"),
+        # Escapes are a character each, and what is deleted stays so.
+        (rb"{\rtf1 Price 100 {\v m\'e4rg\u239?n 40gone} euro {\deleted so\v0 so}now\par}", "b.rtf"),
         (
             make_word(
                 paragraph(
