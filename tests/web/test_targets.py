@@ -371,7 +371,9 @@ class TestExperiments:
         client.post(f"{EXPERIMENTS}add/", plan)
         experiment = Experiment.objects.get()
         assert experiment.added_by is not None
-        assert LogEntry.objects.get().change_message == "Planned."
+        client.post(f"{EXPERIMENTS}{experiment.pk}/change/", {**plan, "days": 7})
+        assert Experiment.objects.get().days == 7
+        assert LogEntry.objects.count() == 2
 
         asks = client.get(f"{EXPERIMENTS}{experiment.pk}/start/").content.decode()
         assert str(other) in asks
@@ -395,7 +397,7 @@ class TestExperiments:
         self, plan: dict[str, Any], other: SearchProfile
     ) -> None:
         experiment = life_cycle.start(
-            life_cycle.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+            Experiment.objects.create(**{**plan, "a": active_profile(), "b": other}),
             acting_user=None,
         )
         verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
@@ -417,8 +419,8 @@ class TestSearches:
         self, other: SearchProfile, api: APIClient, django_assert_num_queries: Any
     ) -> None:
         make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
-        fields = {"name": "One", "a": active_profile(), "b": other}
-        experiment = life_cycle.start(life_cycle.plan(fields, acting_user=None), acting_user=None)
+        planned = Experiment.objects.create(name="One", a=active_profile(), b=other)
+        experiment = life_cycle.start(planned, acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
         with django_assert_num_queries(5):  # stamp, words, candidates, page, event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()
