@@ -311,19 +311,6 @@ class TestResult:
         assert "too few questions" in page
         assert "About 55 more judged questions are needed" in page
         assert "Meaning</strong>:" in page
-        assert "Create a draft anyway" not in page  # who only looks
-
-    def test_a_draft_is_made_by_hand_and_opened(self, tuner: Client, found: Optimisation) -> None:
-        assert "Create a draft anyway" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
-        response = tuner.post(f"{PAGE}{found.pk}/draft/")
-        found.refresh_from_db()
-        draft = found.draft
-        assert draft is not None
-        assert response.headers["Location"].endswith(f"?profile={draft.pk}")
-        assert "no reliable gain" in draft.description
-        assert draft.vector_normaliser == "minmax"
-        assert draft.class_weights.get(query_class="concept").keyword == 0.5
-        assert f"Open {draft} in the workbench" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
 
     def test_a_comparison_made_before_0_2_has_its_verdict(
         self, viewer: Client, found: Optimisation

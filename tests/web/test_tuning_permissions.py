@@ -110,7 +110,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "optimisation/start/"): TUNER,
     ("get", "optimisation/{optimisation}/change/"): VIEWER,
     ("post", "optimisation/{optimisation}/cancel/"): TUNER,
-    ("post", "optimisation/{optimisation}/draft/"): TUNER,
     ("get", "experiment/"): VIEWER,
     ("get", "experiment/add/"): TUNER,
     ("get", "experiment/{experiment}/change/"): VIEWER,
