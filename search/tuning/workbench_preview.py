@@ -111,8 +111,6 @@ def preview(
     """
     configured = configured or configuration.current()
     widths = Width.of(active), Width.of(draft)
-    if widths[0].scores_like(widths[1]):
-        widths = (widths[0].joined(widths[1]),) * 2
     sets = [
         candidates_for(
             text, width, configured, (active, draft), viewer=viewer, collections=collections
