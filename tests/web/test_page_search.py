@@ -419,7 +419,7 @@ def test_a_page_of_ten_results_is_small(client: Client) -> None:
         ({"q": "barometer", "collection": "ships-papers", "group": "false", "page": "2"}, {}, 7),
         ({"q": "connection", "sort": "date"}, {}, 8),
         ({"q": "connection"}, HTMX, 8),
-        ({}, {}, 4),
+        ({}, {}, 2),
     ],
     ids=["search", "filtered", "by date", "htmx", "welcome"],
 )
