@@ -13,7 +13,6 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from search.domain import QueryClass, Weights
-from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.models.versions import ProfileEdit, check_settings
@@ -141,8 +140,6 @@ def audit(
         run=run,
         replaced=replaced,
     )
-    # Bulk writes send no signals.
-    configuration.bump()
 
 
 def last_reason(draft: SearchProfile) -> str:

@@ -2,9 +2,9 @@
 
     start -> Optimisation -> a worker: `carry_out` -> verdict -> draft -> gate
 
-A reliable gain on people's judgements becomes a draft automatically; any other result only on
-request. Nothing here publishes. A search whose worker died starts again; as it is deterministic,
-the result is the same.
+A reliable gain on people's judgements becomes a draft; of any other result there are the figures.
+Nothing here publishes. A search whose worker died starts again; as it is deterministic, the result
+is the same.
 """
 
 from __future__ import annotations

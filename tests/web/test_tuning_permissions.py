@@ -95,7 +95,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "publishgate/1/change/"): VIEWER,
     ("get", "publication/"): VIEWER,
     ("get", "publication/{publication}/change/"): VIEWER,
-    ("post", "publication/{publication}/override/"): PUBLISHER,
     ("post", "publication/{publication}/cancel/"): PUBLISHER,
     ("get", "evaluationrun/"): VIEWER,
     ("get", "evaluationrun/start/"): TUNER,
