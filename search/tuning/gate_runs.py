@@ -19,9 +19,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
-from common.jobs import Lease, enqueue, revoke, work_on
+from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Collection, Visibility
-from search.errors import NotPermitted, RunConflict
+from search.errors import NotPermitted
 from search.models import SearchProfile
 from search.tuning import gate, life_cycle
 from search.tuning.evaluation import golden_runs
@@ -81,19 +81,12 @@ def carry_out(model: type[G], pk: int, settle: Callable[[G], Any]) -> G:
 
 @transaction.atomic
 def cancel(job: G, refusal: str, **fields: Any) -> G:
-    """Cancel the open runs of a job that is being measured, write `fields` and return it.
-
-    Raises RunConflict with `refusal` in any other state.
-    """
-    row = life_cycle.locked(job)
-    if not row.is_open:
-        raise RunConflict(refusal)
-    for run in row.runs:
+    """Cancel a job that is being measured, with its open runs, as `life_cycle.cancel` does."""
+    life_cycle.cancel(job, refusal, **fields)
+    for run in job.runs:
         if run.is_open:
             golden_runs.cancel(run)
-    revoke(type(row)._default_manager.filter(pk=row.pk), **fields)
-    row.refresh_from_db()
-    return row
+    return job
 
 
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")

@@ -66,7 +66,7 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
     """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
     refusal = gettext("The publication has already been decided.")
-    return gate_runs.cancel(publication, refusal, state=State.CANCELLED, decided=timezone.now())
+    return gate_runs.cancel(publication, refusal, decided=timezone.now())
 
 
 def _check_permitted(user: User | None, *, override: bool = False, reason: str = "") -> None:

@@ -130,6 +130,13 @@ class TestGate:
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
         with pytest.raises(RunConflict, match="Only one experiment can run"):
             life_cycle.start(planned(published(depth=80)), acting_user=None)
+        stopped = life_cycle.cancel(experiment, acting_user=administrator)
+        assert (stopped.state, [run.state for run in stopped.runs]) == (
+            State.DRAFT, ["cancelled", "cancelled"],
+        )  # fmt: skip
+        with pytest.raises(RunConflict, match="not being measured"):
+            life_cycle.cancel(experiment, acting_user=administrator)
+        experiment = life_cycle.start(experiment, acting_user=administrator)
         assert life_cycle.carry_out(experiment.pk).state == State.RUNNING
         assert life_cycle.carry_out(experiment.pk).state == State.RUNNING
         assert ProfileChange.objects.filter(action=Action.TRIED).count() == 1
