@@ -74,7 +74,7 @@ FEATURES = (
         "search/tuning/",
         "profiles publish gate workbench judging judgement pools preview optimis whatif "
         "measures targets tuning evaluate judged golden",
-        "NIGHTLY ALERT_EMAILS",
+        "NIGHTLY",
         "admin/tuning/ admin/search/searchprofile",
     ),
     Feature(

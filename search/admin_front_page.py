@@ -27,7 +27,7 @@ from search.models import SearchProfile
 from search.presentation.labels import measure_label
 from search.tuning.admin.weight_fields import beams
 from search.tuning.evaluation import nightly
-from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun
+from search.tuning.models import Judgement, ProfileChange, QualityRun
 
 MAX_ROWS, MOST_FAILURES = 8, 3
 Actions = ProfileChange.Action
@@ -198,7 +198,7 @@ def _answering(days: int) -> dict[str, Any]:
 
 
 def _quality(days: int) -> dict[str, Any]:
-    """The nightly measurements, the last publication and the spaces; at most five queries."""
+    """The nightly measurements, the last publication and the spaces; at most four queries."""
     measure = nightly.leading_measure()
     since = timezone.localdate() - timedelta(days=days - 1)
     rows = {
@@ -216,7 +216,6 @@ def _quality(days: int) -> dict[str, Any]:
         "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
         "chart": line(title, values) if rows else None,
         "is_long": len(rows) >= LEAST_DAYS,
-        "alert": Alert.objects.filter(created__date__gte=since).first(),
         "published": published.select_related("profile", "user").first(),
         "spaces": EmbeddingSpace.objects.filter(
             state__in=(EmbeddingSpace.State.ACTIVE, EmbeddingSpace.State.BUILDING)

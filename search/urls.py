@@ -30,11 +30,6 @@ OWN = [
     path("searches/", saved_searches.save, name="save-search"),
     path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
     path("searches/<uuid:public_id>/news/", me.saved_search_news, name="saved-search-news"),
-    path(
-        "searches/<uuid:public_id>/feed/<slug:key>/",
-        saved_searches.NewsFeed(),
-        name="saved-search-feed",
-    ),
     path("reviews/<str:token>/feed/", saved_searches.ReviewsFeed(), name="reviews-feed"),
     path("reviews/renew/", saved_searches.renew_reviews_feed, name="reviews-feed-renew"),
     path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),

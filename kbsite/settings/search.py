@@ -69,5 +69,4 @@ SEARCH_EVENTS_KEEP_WORDS_FROM = 3
 NIGHTLY_RUN_AT = env.str("NIGHTLY_RUN_AT", default="03:30")
 # A fall of the gate's metric by more than this since the last good run raises an alert.
 NIGHTLY_MARGIN = 0.02  # a guess
-ALERT_EMAILS = env.list("ALERT_EMAILS", default=[])
 EMAIL_TIMEOUT = 10.0  # a guess

@@ -1,6 +1,6 @@
-"""Search reports for administrators (figures by day, open gaps); example questions for readers.
+"""Search reports for administrators: figures by day, open gaps.
 
-Figures count all searches, since they reveal no question. Examples were asked by several visitors.
+Figures count all searches, since they reveal no question.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Max
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
-from ingestion.models import Document
 from ingestion.models.visibility import Viewer
 from search.analytics import gap_queue
-from search.analytics.models import Interaction, SearchEvent
-from search.models import Hide
 
 FIGURES = """
 SELECT grouping(day), day, count(*),
@@ -169,47 +164,6 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
         "count": gap_queue.costly_count(viewer),
         "costliest": [gap for gap in costliest if not gap.is_probably_fine],
     }
-
-
-# The searches that are examined for examples, the newest first, and the number of examples.
-# Guesses.
-EXAMINED = 2_000
-EXAMPLES = 3
-# Three words or more, in one line of the home page; names of files are no questions.
-QUESTION = r"^(?=.{1,80}$)\S+( \S+){2,}$"
-FILE_NAME = r"\.\w{1,5}$"
-
-
-def examples_for(viewer: Viewer) -> tuple[str, ...]:
-    """Questions that led several visitors to documents `viewer` may read; two queries.
-
-    The most frequent come first. At least SEARCH_EVENTS_KEEP_WORDS_FROM visitors asked each of them
-    and opened a result that can still be found, so that its words may be kept.
-    """
-    recent = (
-        SearchEvent.objects.visible_to(viewer)
-        .searches()
-        .filter(anonymised=False, best_click__isnull=False, query__regex=QUESTION)
-        .exclude(query__regex=FILE_NAME)
-        .order_by("-at")
-        .values("pk")[:EXAMINED]
-    )
-    readable = Document.objects.visible_to(viewer).exclude(
-        pk__in=Hide.objects.filter(enabled=True, folded="").values("document")
-    )
-    questions = (
-        SearchEvent.objects.filter(
-            pk__in=recent,
-            interactions__kind=Interaction.Kind.CLICK,
-            interactions__document__in=readable.values("public_id"),
-        )
-        .order_by()
-        .values("folded")
-        .annotate(visitors=Count("visitor", distinct=True), question=Max("query"))
-        .filter(visitors__gte=settings.SEARCH_EVENTS_KEEP_WORDS_FROM)
-        .order_by("-visitors", "folded")
-    )
-    return tuple(questions.values_list("question", flat=True)[:EXAMPLES])
 
 
 def _percent(share: float | None) -> str:

@@ -1,8 +1,7 @@
-"""Saved searches: save, change, delete, their feeds, and the way out of their mails."""
+"""Saved searches: save, change, delete, and the way out of their mails; the feed of reviews."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -29,7 +28,6 @@ from search.pages.facets import facets_for
 from search.pages.me import refused
 from search.pages.search_form import SearchForm, filter_fields
 from search.readers import history, reviews, saved_searches, search_news
-from search.readers.models import Find, SavedSearch
 from search.readers.saved_searches import NotSaved
 
 
@@ -72,7 +70,7 @@ def save(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
+    """Rename a saved search, mail its news or not, or delete it."""
     search = get_object_or_404(
         saved_searches.searches_of(actor(request)).select_related("user"), public_id=public_id
     )
@@ -82,10 +80,6 @@ def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
             case "change":
                 mails = posted.get("mails") == "1"
                 saved_searches.change(search, name=posted.get("name", ""), mails=mails)
-            case "renew":
-                search_news.renew_feed(search)
-            case "end":
-                search_news.end_feed(search)
             case "delete":
                 search.delete()
                 return redirect("search:me")
@@ -117,10 +111,15 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @method_decorator(require_safe, name="__call__")
-class _PrivateFeed(Feed):  # type: ignore[type-arg]
-    """An Atom feed for whoever has its secret address, kept out of caches and indexes."""
+class ReviewsFeed(Feed):  # type: ignore[type-arg]
+    """The documents that wait for an owner's review.
+
+    For whoever has the secret address; kept out of caches and indexes.
+    """
 
     feed_type = Atom1Feed
+    link = "/"
+    title = _("Reviews · Steelyard")
 
     def __call__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = super().__call__(request, *args, **kwargs)
@@ -128,13 +127,6 @@ class _PrivateFeed(Feed):  # type: ignore[type-arg]
         response["X-Robots-Tag"] = "noindex"
         response["Referrer-Policy"] = "no-referrer"
         return response
-
-
-class ReviewsFeed(_PrivateFeed):
-    """The documents that wait for an owner's review."""
-
-    link = "/"
-    title = _("Reviews · Steelyard")
 
     def get_object(self, request: HttpRequest, token: str) -> User:
         owner = reviews.owner_of_feed(token)
@@ -147,48 +139,3 @@ class ReviewsFeed(_PrivateFeed):
 
     def item_description(self, item: Document) -> str:
         return gettext("Review by %(day)s") % {"day": item.review_by}
-
-
-class NewsFeed(_PrivateFeed):
-    """The news of a saved search."""
-
-    def get_object(self, request: HttpRequest, public_id: UUID, key: str) -> SavedSearch:
-        search = search_news.of_feed(public_id, key)
-        if search is None:
-            raise Http404
-        return search
-
-    def title(self, search: SavedSearch) -> str:
-        return gettext("%(name)s · Steelyard") % {"name": search.name}
-
-    def subtitle(self, search: SavedSearch) -> str:
-        return gettext("New documents that the search “%(question)s” finds") % {
-            "question": search.question
-        }
-
-    def link(self, search: SavedSearch) -> str:
-        return search.get_absolute_url()
-
-    def feed_guid(self, search: SavedSearch) -> str:
-        return f"urn:uuid:{search.public_id}"
-
-    def items(self, search: SavedSearch) -> list[Find]:
-        return list(search_news.finds_of(search)[: search_news.MAX_NEWS])
-
-    def item_title(self, item: Find) -> str:
-        return item.version.document.title
-
-    def item_description(self, item: Find) -> str:
-        return item.version.document.collection.name
-
-    def item_link(self, item: Find) -> str:
-        return item.version.document.get_absolute_url()
-
-    def item_guid(self, item: Find) -> str:
-        return f"urn:uuid:{item.version.document.public_id}#{item.version.number}"
-
-    def item_pubdate(self, item: Find) -> datetime:
-        return item.at
-
-    def item_updateddate(self, item: Find) -> datetime:
-        return item.at

@@ -32,7 +32,6 @@ from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.pseudonyms import recorded_visitor
 from search.analytics.recording import new_search_id, record_search
-from search.analytics.reporting import EXAMPLES, examples_for
 from search.answers.models import AnswerFeedback
 from search.domain import QueryFilters
 from search.errors import EmptyQuestion
@@ -54,6 +53,7 @@ from search.readers.examples import examples_of
 from search.readers.favourites import starred_among
 from search.retrieval.filters import documents_of, searchable
 
+EXAMPLES = 3  # questions on the home page
 # The best documents of a search, of which the facets of parts offer keys.
 MOST_EXAMINED = 100
 
@@ -144,10 +144,7 @@ def _results(
     search_id = new_search_id(request, response)
     context: dict[str, Any] = {"form": form, "response": response, "search_id": search_id}
     if response.query.is_empty:
-        asked = examples_for(request.user)
-        made = examples_of(request.user, EXAMPLES) if len(asked) < EXAMPLES else []
-        examples = list(dict.fromkeys((*asked, *made)))[:EXAMPLES]
-        context |= {"facets": whole(), "examples": examples}
+        context |= {"facets": whole(), "examples": examples_of(request.user, EXAMPLES)}
     else:
         context |= _about(request, form, whole, response)
     rendered = _rendered(request, form, context)

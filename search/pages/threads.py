@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from uuid import UUID
 
@@ -103,20 +102,12 @@ def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def export(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """A thread as a Markdown file, or with `as=json` as JSON; withheld answers have no text."""
+    """A thread as a Markdown file; withheld answers have no text."""
     row = _thread(request, thread_id)
-    viewer, name = actor(request), slugify(row.title)[:60] or "thread"
-    if request.GET.get("as") == "json":
-        data = conversations.export_data(row, viewer, request.build_absolute_uri)
-        text = json.dumps(data, ensure_ascii=False, indent=2)
-        return _file(text, "application/json", f"{name}.json")
-    text = conversations.export(row, viewer, base=request.build_absolute_uri("/"))
-    return _file(text, "text/markdown; charset=utf-8", f"{name}.md")
-
-
-def _file(text: str, media_type: str, name: str) -> HttpResponse:
-    disposition = f'attachment; filename="{name}"'
-    return HttpResponse(text, content_type=media_type, headers={"Content-Disposition": disposition})
+    text = conversations.export(row, actor(request), base=request.build_absolute_uri("/"))
+    name = slugify(row.title)[:60] or "thread"
+    headers = {"Content-Disposition": f'attachment; filename="{name}.md"'}
+    return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=headers)
 
 
 def _thread(request: HttpRequest, thread_id: UUID, *, is_own: bool = False) -> Thread:

@@ -4,6 +4,6 @@ They belong to one user. Nobody else reads them, staff included: they are in no 
 function here takes the user whose they are.
 
 history, saved_searches, favourites -> what they keep; own_data: all of it as one JSON object
-search_news -> a worker finds new documents of saved searches; digests and feeds of them
+search_news -> a worker finds new documents of saved searches; digests of them
 mailing -> mails to one person after another, by a server that may hang or refuse
 """

@@ -97,8 +97,7 @@ class Favourite(models.Model):
 class SavedSearch(models.Model):
     """A question with its filters, or filters alone, saved under a name.
 
-    `mails`: news are sent by mail. `feed_key`: the secret in its feed's address; empty: no feed.
-    `checked_at`: the time up to which a worker has looked for news.
+    `mails`: news are sent by mail. `checked_at`: the time up to which a worker has looked for news.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -107,7 +106,6 @@ class SavedSearch(models.Model):
     question = models.CharField(max_length=MAX_QUERY_CHARS)
     params = models.JSONField(default=dict)
     mails = models.BooleanField(default=False)
-    feed_key = models.CharField(max_length=64, blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
     checked_at = models.DateTimeField(default=timezone.now, db_index=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F
 
 from common.accounts import tokens
 from common.accounts.models import User
@@ -17,7 +17,7 @@ from search.readers.saved_searches import searches_of
 def own_data(user: User) -> dict[str, Any]:
     """The reader's account, history, saved searches, favourites, tokens and recorded searches.
 
-    Without secrets: no password, no token, no feed's address. Conversations are exported by their
+    Without secrets: no password, no token. Conversations are exported by their
     own pages.
     """
     return {
@@ -37,7 +37,6 @@ def own_data(user: User) -> dict[str, Any]:
                 "mails",
                 "created",
                 filters=F("params"),
-                has_feed=~Q(feed_key=""),
             )
         ),
         "favourites": [

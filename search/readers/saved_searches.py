@@ -80,10 +80,7 @@ def change(search: SavedSearch, *, name: str, mails: bool) -> None:
 def _check_mail(user: User, *, mails: bool) -> None:
     if mails and not user.email:
         raise NotSaved(
-            gettext(
-                "Your account has no e-mail address. Ask an administrator to add one, or use the "
-                "feed."
-            )
+            gettext("Your account has no e-mail address. Ask an administrator to add one.")
         )
 
 

@@ -1,4 +1,4 @@
-"""News of saved searches: a worker looks for them, mails a digest, and feeds list them.
+"""News of saved searches: a worker looks for them, mails a digest, and a page lists them.
 
 A document is news to a saved search if it became searchable since the last look, with a file that
 the document did not have before, and the search finds it as its owner: among its first NEWS_DEPTH
@@ -10,7 +10,6 @@ shown or mailed.
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -26,7 +25,6 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext, ngettext
 
 from common.accounts.models import User
@@ -41,7 +39,7 @@ from search.retrieval.filters import documents_of
 
 logger = logging.getLogger(__name__)
 
-# Guesses: the results that a reader looks through, and the entries of a feed or a mail.
+# Guesses: the results that a reader looks through, and the entries of a page or a mail.
 NEWS_DEPTH = 20
 MAX_NEWS = 50
 # A version's time is set before its transaction ends: what ended late is looked at again.
@@ -91,29 +89,6 @@ def readable(finds: QuerySet[Find], user: User) -> QuerySet[Find]:
     rows = finds.filter(version__document__in=documents.values("pk"))
     joined = rows.select_related("version__document__collection")
     return joined.defer("version__text", "version__document__title_terms").order_by("-at", "-pk")
-
-
-def renew_feed(search: SavedSearch) -> str:
-    """Give the feed a new secret address, which ends the old one; return the secret."""
-    key = secrets.token_urlsafe(32)
-    SavedSearch.objects.filter(pk=search.pk).update(feed_key=key)
-    return key
-
-
-def end_feed(search: SavedSearch) -> None:
-    """End the feed: its address no longer works."""
-    SavedSearch.objects.filter(pk=search.pk).update(feed_key="")
-
-
-def of_feed(public_id: UUID, key: str) -> SavedSearch | None:
-    """The saved search of an active user whose feed has this secret; None for a wrong one."""
-    rows = SavedSearch.objects.select_related("user").filter(
-        public_id=public_id, user__is_active=True
-    )
-    search = rows.first()
-    if search is None or not search.feed_key or not constant_time_compare(search.feed_key, key):
-        return None
-    return search
 
 
 def unsubscribe_token(user: User) -> str:

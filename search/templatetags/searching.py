@@ -35,7 +35,6 @@ from search.presentation.labels import (
 from search.presentation.results import Result
 from search.presentation.why_here import reason
 from search.readers import favourites, reviews
-from search.readers.models import SavedSearch
 from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.judging import GRADES
 
@@ -218,14 +217,6 @@ def is_favourite(context: Mapping[str, Any], document: Document) -> bool:
 
 register.filter("reviews_feed", reviews.feed_of)
 register.filter("old_sources", old_sources)
-
-
-@register.simple_tag(takes_context=True)
-def feed_address(context: Mapping[str, Any], search: SavedSearch) -> str:
-    """The absolute address of a saved search's feed, with its secret."""
-    path = reverse("search:saved-search-feed", args=(search.public_id, search.feed_key))
-    address: str = context["request"].build_absolute_uri(path)
-    return address
 
 
 @register.inclusion_tag("search/parts/icon.html")

@@ -48,7 +48,7 @@ LOOK_SECONDS = 1.0  # between two checks of its progress
 
 
 def build(width: Width, progress: Progress = lambda done, total: None) -> int:
-    """Build the pools that are missing, stale or too narrow; return how many.
+    """Build the pools that are missing or stale; return how many.
 
     One builder at a time for a key; a second one builds nothing. Raises PoolError if the embedding
     model is unavailable: pools without the vector signal would measure something else.
@@ -95,46 +95,36 @@ def carry_out(pk: int, progress: Progress = lambda done, total: None) -> int:
 
 
 def _carry_out(lease: Lease[PoolBuild], progress: Progress) -> int:
-    """Build until no wider pools have been requested meanwhile."""
     crashed = gettext(
         "Building the pools crashed the worker %(max_attempts)s times. Check the worker's log."
     )
     life_cycle.check_crashes(lease, crashed, PoolError)
-    configured, count = configuration.current(), 0
-    while lease.row.state == State.RUNNING:
-        built = lease.row.width
-        width = Width.from_json(built)
-        if width.key(configured) != lease.row.key:  # configuration changed since the request
-            lease.finish(State.DONE)
-            return count + build(width, progress)
-        count += _build(lease, width, configured, progress)
-        with lease.writing() as row:
-            row.refresh_from_db(fields=["width"])
-            if row.width == built:
-                lease.finish(State.DONE, progress=1.0, error="")
+    configured, width = configuration.current(), Width.from_json(lease.row.width)
+    if width.key(configured) != lease.row.key:  # configuration changed since the request
+        lease.finish(State.DONE)
+        return build(width, progress)
+    count = _build(lease, width, configured, progress)
+    lease.finish(State.DONE, progress=1.0, error="")
     return count
 
 
 def _request_build(width: Width) -> PoolBuild:
-    """The open row of the build; a running one is widened to cover both requests."""
+    """The open row of the build."""
     key, now = width.key(configuration.current()), timezone.now()
     with transaction.atomic():
         row, _ = PoolBuild.objects.select_for_update().get_or_create(
             key=key, defaults={"width": width.as_json(), "enqueued_at": now}
         )
-        if row.is_open:
-            row.width = width.joined(Width.from_json(row.width)).as_json()
-            row.save(update_fields=["width"])
-        else:
+        if not row.is_open:
             jobs.revoke(
-                PoolBuild.objects.filter(pk=row.pk), width=width.as_json(), state=State.QUEUED,
+                PoolBuild.objects.filter(pk=row.pk), state=State.QUEUED,
                 progress=0, error="", attempts=0, not_before=None, enqueued_at=now,
             )  # fmt: skip
     return row
 
 
 def goldens_to_build(width: Width, configured: Configuration) -> list[Golden]:
-    """The golden queries without a fresh pool that covers `width`."""
+    """The golden queries without a fresh pool of `width`."""
     goldens = golden_set()
     rows = {row.query_id: row for row in described(width.key(configured), goldens)}
     corpus = corpus_stamp()
@@ -142,7 +132,7 @@ def goldens_to_build(width: Width, configured: Configuration) -> list[Golden]:
     return [
         golden
         for golden in goldens
-        if not covers(rows.get(golden.pk), golden, width)
+        if not covers(rows.get(golden.pk), golden)
         or rows[golden.pk].corpus != corpus
         or (width.reranker and rows[golden.pk].facts.get("read_for") != read_for)
     ]
@@ -183,7 +173,6 @@ def _keep(
             "asked": question_key(golden),
             "facts": {
                 **facts(candidates, profile.depth),
-                "reranker": width.reranker,
                 "read_for": _read_for(readers),
             },
             "rows": candidates.rows.tobytes(),
@@ -267,15 +256,6 @@ def refresh() -> bool:
         return False
     enqueue(width)
     return True
-
-
-def enqueue_both(active: Profile, draft: Profile) -> None:
-    """Enqueue the builds that both profiles need: one if they score alike."""
-    widths = [Width.of(active), Width.of(draft)]
-    if widths[0].scores_like(widths[1]):
-        widths = [widths[0].joined(widths[1])]
-    for width in widths:
-        enqueue(width)
 
 
 def enqueue(width: Width) -> None:

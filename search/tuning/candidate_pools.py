@@ -1,16 +1,16 @@
 """The golden queries' candidate sets, stored: retrieved once, ranked at every move of a slider.
 
-A pool covers a profile that retrieves no more than it holds: the same scorers and configuration,
-no greater depth, no other boost patterns, the strengths of its reranker. Sliders rarely leave it;
-when a setting does, the pools are rebuilt in the background, and until then `Coverage` says what is
-missing.
+The pools of a profile have a key of all that decides what is retrieved: its scorers, its depth to
+the next of LEVELS, the patterns of its boosts, its reranker, and the configuration. Sliders rarely
+leave it; when a setting does, other pools are built in the background, and until then `Coverage`
+says what is missing.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 from uuid import UUID
 
@@ -59,7 +59,7 @@ class Width:
     @classmethod
     def of(cls, profile: Profile) -> Self:
         return cls(
-            profile.depth,
+            next(level for level in LEVELS if level >= profile.depth),
             profile.keyword_scorer,
             profile.keyword_budget,
             profile.title_scorer,
@@ -67,26 +67,13 @@ class Width:
             fingerprint_for(profile),
         )
 
-    def joined(self, other: Self) -> Self:
-        """The union of both specifications, which score alike."""
-        boosts = by_criteria((*self.boosts, *other.boosts))
-        reranker = self.reranker or other.reranker
-        depth = max(self.depth, other.depth)
-        return replace(self, depth=depth, boosts=boosts, reranker=reranker)
-
-    def scores_like(self, other: Self) -> bool:
-        return self._scorers() == other._scorers()
-
-    def _scorers(self) -> tuple[str, int, str]:
-        return self.keyword_scorer.value, self.keyword_budget, self.title_scorer.value
-
     def profile(self) -> Profile:
         """A profile for a wide retrieval, with room for greater depths."""
         return Profile(
             "pool",
             1,
             {},
-            depth=next(level for level in LEVELS if level >= self.depth),
+            depth=self.depth,
             keyword_scorer=self.keyword_scorer,
             keyword_budget=self.keyword_budget,
             title_scorer=self.title_scorer,
@@ -104,20 +91,19 @@ class Width:
             KeywordScorer(value["keyword_scorer"]),
             int(value["keyword_budget"]),
             TitleScorer(value["title_scorer"]),
-            # Parsed one by one: two profiles together may exceed the limit for one.
-            tuple(boost for row in value["boosts"] for boost in parse_boosts([row])),
+            parse_boosts(value["boosts"]),
             str(value.get("reranker", "")),
         )
 
     def key(self, configured: Configuration) -> str:
-        """A key of everything that affects raw scores, besides depth, boosts and reranker.
+        """A key of everything that affects the candidates and their raw scores.
 
         With the layout of a stored row: pools of another version of this program are built again.
         """
         space = configured.space
         return digest(
             row_type(0).descr,
-            self._scorers(),
+            {**asdict(self), "boosts": sorted(map(boost_key, self.boosts))},
             GENERATORS,  # each has a column in a pool
             [signal for signal in OPTIONAL if registry.is_available(signal)],
             (space.pk, space.fingerprint) if space else None,
@@ -173,10 +159,9 @@ def pooled(
     """
     configured = configuration.current()
     measured = tuple(golden_set() if goldens is None else goldens)
-    width = Width.of(profile)
-    key = width.key(configured)
+    key = Width.of(profile).key(configured)
     rows = {row.query_id: row for row in described(key, measured)}
-    covered = [golden for golden in measured if covers(rows.get(golden.pk), golden, width)]
+    covered = [golden for golden in measured if covers(rows.get(golden.pk), golden)]
     corpus = corpus or corpus_stamp()
     stale = sum(rows[golden.pk].corpus != corpus for golden in covered)
     whatif = _whatif(covered, rows, configured)
@@ -192,15 +177,9 @@ def described(key: str, goldens: Sequence[Golden]) -> list[CandidatePool]:
     return list(rows.defer("rows", "embeddings"))
 
 
-def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
-    """Whether the pool is for the present form of the query, and covers `width`."""
-    return (
-        row is not None
-        and row.asked == question_key(golden)
-        and row.facts["depth"] >= width.depth
-        and {boost_key(boost) for boost in width.boosts} <= set(row.facts["boosts"])
-        and width.reranker in ("", row.facts.get("reranker"))
-    )
+def covers(row: CandidatePool | None, golden: Golden) -> bool:
+    """Whether the pool is for the present form of the query."""
+    return row is not None and row.asked == question_key(golden)
 
 
 def _whatif(

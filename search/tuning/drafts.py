@@ -13,27 +13,24 @@ from django.utils.translation import gettext
 
 from common.accounts.models import User
 from search.domain import QueryClass, Weights
-from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.models.versions import ProfileEdit, check_settings
 from search.tuning.diff import FIELDS, SIGNALS, differences
 from search.tuning.evaluation import targets
+from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets
 
 Action = ProfileChange.Action
-# Audit entries that do not change the profile.
-CHANGED_NOTHING = (
-    Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED, Action.TARGETS,
-)  # fmt: skip
 
 
 def edit_stamp(profile: SearchProfile) -> str:
-    """An opaque version token (ETag) that changes whenever the profile is edited or published."""
-    changes = ProfileChange.objects.filter(profile=profile.pk)
-    latest = changes.exclude(action__in=CHANGED_NOTHING).order_by("-pk").first()
-    state = SearchProfile.objects.values_list("state", flat=True).get(pk=profile.pk)
-    return f"{state}-{latest.pk if latest else 0}"
+    """A version token (ETag) that changes whenever the ranking of a profile is edited or published.
+
+    Of the saved profile, whatever this instance has.
+    """
+    saved = SearchProfile.objects.get(pk=profile.pk)
+    return f"{saved.state}-{fingerprint(saved.as_profile())}"
 
 
 @transaction.atomic
@@ -143,8 +140,6 @@ def audit(
         run=run,
         replaced=replaced,
     )
-    # Bulk writes send no signals.
-    configuration.bump()
 
 
 def last_reason(draft: SearchProfile) -> str:

@@ -1,11 +1,10 @@
-"""The gate's decision on a site's answers to the questions of a file, as JSON and as JUnit."""
+"""The gate's decision on a site's answers to the questions of a file, as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -47,28 +46,6 @@ class GateReport:
             "values": {text: dict(row) for text, row in self.values.items()},
             "answers": {text: asdict(answer) for text, answer in self.answers.items()},
         }
-
-    def as_junit(self) -> bytes:
-        """A test case for each finding and each question, which fails if a refusal names it."""
-        cases = [
-            ("gate", f"condition {number}", finding.text, finding.refuses)
-            for number, finding in enumerate(self.decision.findings, start=1)
-        ]
-        for text, row in self.values.items():
-            figures = ", ".join(f"{name} {value:.3f}" for name, value in row.items())
-            cases.append(("questions", text, figures, text in self.lost))
-        suite = ElementTree.Element(
-            "testsuite",
-            name=self.file.name,
-            tests=str(len(cases)),
-            failures=str(sum(fails for *_, fails in cases)),
-        )
-        for group, name, text, fails in cases:
-            case = ElementTree.SubElement(suite, "testcase", classname=group, name=name)
-            kind = "failure" if fails else "system-out"
-            ElementTree.SubElement(case, kind).text = text
-        text = ElementTree.tostring(suite, encoding="unicode")
-        return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
 
 
 def report(file: GateFile, answers: Answers, before: Answers | None = None) -> GateReport:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.utils import translation
@@ -19,13 +19,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
-from common.jobs import Lease, enqueue, revoke, work_on
+from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Collection, Visibility
-from search.errors import NotPermitted, RunConflict
+from search.errors import NotPermitted
 from search.models import SearchProfile
 from search.tuning import gate, life_cycle
 from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.golden_set import MeasuredProfile, compare, golden_set
+from search.tuning.evaluation.golden_set import compare, golden_set
 from search.tuning.gate import Decision, First, Measured, Rules
 from search.tuning.models import EvaluationRun, GatedJob, GoldenQuery, PublishGate
 
@@ -81,19 +81,12 @@ def carry_out(model: type[G], pk: int, settle: Callable[[G], Any]) -> G:
 
 @transaction.atomic
 def cancel(job: G, refusal: str, **fields: Any) -> G:
-    """Cancel the open runs of a job that is being measured, write `fields` and return it.
-
-    Raises RunConflict with `refusal` in any other state.
-    """
-    row = life_cycle.locked(job)
-    if not row.is_open:
-        raise RunConflict(refusal)
-    for run in row.runs:
+    """Cancel a job that is being measured, with its open runs, as `life_cycle.cancel` does."""
+    life_cycle.cancel(job, refusal, **fields)
+    for run in job.runs:
         if run.is_open:
             golden_runs.cancel(run)
-    revoke(type(row)._default_manager.filter(pk=row.pk), **fields)
-    row.refresh_from_db()
-    return row
+    return job
 
 
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
@@ -153,26 +146,10 @@ def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decisio
     goldens = golden_set() if settings.enabled else ()
     if not goldens:
         return gate.note(unmeasured())
-    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE).as_profile()
-    measured = compare(goldens, profile, profile, within=within)
-    ours, theirs = measured.candidate, cast(MeasuredProfile, measured.baseline)
-    firsts = {
-        each.key: First(
-            is_first=ours.answers[each.key].first == each.must_be_first,
-            was_first=theirs.answers[each.key].first == each.must_be_first,
-        )
-        for each in goldens
-        if each.must_be_first
-    }
-    figures = Measured(
-        values=ours.values,
-        before=theirs.values,
-        firsts=firsts,
-        p95=ours.latency.get("p95"),
-        p95_before=theirs.latency.get("p95"),
-        names={each.key: each.text for each in goldens},
-    )
-    return gate.decide(_rules(settings), figures, translation)
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    profile = active.as_profile()
+    figures = golden_runs.figures_of(compare(goldens, profile, profile, within=within))
+    return verdict(EvaluationRun(baseline=active, **figures))
 
 
 def _rules(settings: PublishGate) -> Rules:

@@ -25,8 +25,9 @@ def locked(row: J) -> J:
 
 
 def cancel(row: J, refusal: str, **fields: Any) -> None:
-    """End an open job as cancelled. Raises RunConflict with `refusal` if it has ended."""
-    if not revoke(type(row).open_jobs().filter(pk=row.pk), state=JobState.CANCELLED, **fields):
+    """End an open job as cancelled, or with the `fields`; RunConflict(refusal) if it has ended."""
+    fields = {"state": JobState.CANCELLED, **fields}
+    if not revoke(type(row).open_jobs().filter(pk=row.pk), **fields):
         raise RunConflict(refusal)
     row.refresh_from_db()
 

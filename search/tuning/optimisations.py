@@ -2,9 +2,9 @@
 
     start -> Optimisation -> a worker: `carry_out` -> verdict -> draft -> gate
 
-A reliable gain on people's judgements becomes a draft automatically; any other result only on
-request. Nothing here publishes. A search whose worker died starts again; as it is deterministic,
-the result is the same.
+A reliable gain on people's judgements becomes a draft; of any other result there are the figures.
+Nothing here publishes. A search whose worker died starts again; as it is deterministic, the result
+is the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from common.jobs import Lease, enqueue, work_on
 from search.domain import Profile, QueryClass, Weights
-from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed, SearchError
+from search.errors import NotPermitted, RunConflict, RunFailed, SearchError
 from search.models import SearchProfile
 from search.tuning import activation as activation
 from search.tuning import drafts, life_cycle
@@ -170,49 +170,26 @@ def _finish(lease: Lease[Optimisation], result: dict[str, Any]) -> None:
             return
         try:
             with transaction.atomic():
-                make_draft(row, acting_user=row.user)
+                row.draft = _draft_of(row)
         except SearchError as error:
             # The result stands; the page says why there is no draft of it.
             row.error = gettext("No draft was created. %(error)s") % {"error": error}
-            row.save(update_fields=["error"])
+        row.save(update_fields=["draft", "error"])
 
 
-# --- its draft -----------------------------------------------------------------------------------
-
-
-@transaction.atomic
-def make_draft(row: Optimisation, *, acting_user: User | None) -> SearchProfile:
-    """Return the optimisation's draft, creating it if needed.
-
-    Raises NotPermitted, RunConflict if the profile was edited since, and ProfileError if the
-    result has nothing better.
-    """
-    _check_permitted(acting_user)
-    locked = life_cycle.locked(row)
-    if locked.state != State.DONE:
-        raise RunConflict(gettext("It has no result yet."))
-    if locked.draft is None:
-        locked.draft = _draft_of(locked, acting_user)
-        locked.save(update_fields=["draft"])
-    return locked.draft
-
-
-def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
-    base, result = row.profile, row.found
-    if not result.get("changed"):
-        raise ProfileError(
-            gettext("No better weights were found, so there is nothing to create a draft from.")
-        )
+def _draft_of(row: Optimisation) -> SearchProfile:
+    """A draft of the result, by whoever started the search. Raises NotPermitted and RunConflict."""
+    _check_permitted(row.user)
+    base, result = SearchProfile.objects.get(pk=row.profile_id), row.found
     if fingerprint(base.as_profile()) != result.get("fingerprint"):
         raise RunConflict(
             gettext("%(base)s has been edited since. Search for better weights again.")
             % {"base": base}
         )
-    reason = _reason(row)
-    draft = drafts.draft_from(base, acting_user=acting_user, reason=reason)
+    reason = f"Better weights (search {row.pk}): {result['verdict']}"
+    draft = drafts.draft_from(base, acting_user=row.user, reason=reason)
     fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
-    if lean := result.get("short_lean"):  # results before 0.2 have none
-        fields["short_lean"] = lean["after"]
+    fields["short_lean"] = result["short_lean"]["after"]
     description = f"{base.description}\n\n{reason}".strip()
     weights = {
         query_class: Weights(**each["after"])
@@ -224,18 +201,10 @@ def _draft_of(row: Optimisation, acting_user: User | None) -> SearchProfile:
         draft,
         {**fields, "description": description},
         weights,
-        acting_user=acting_user,
+        acting_user=row.user,
         reason=reason,
     )
     return edit.profile
-
-
-def _reason(row: Optimisation) -> str:
-    result = row.found
-    began = f"Better weights (search {row.pk})"
-    if result["reliable"]:
-        return f"{began}: {result['verdict']}"
-    return f"{began}, drafted on request (no reliable gain): {result['verdict']}"
 
 
 def _check_permitted(user: User | None) -> None:

@@ -4,7 +4,7 @@
                today has the figures -> gate
             -> exactly the measured profile becomes active, or the refusal says why
 
-Each end is an audit row. `override` publishes a refused profile, with a reason.
+Each end is an audit row. With `override` a profile that the gate refuses is published, too.
 """
 
 from __future__ import annotations
@@ -62,37 +62,11 @@ def carry_out(pk: int) -> Publication:
     return gate_runs.carry_out(Publication, pk, _settle)
 
 
-def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
-    """Publish a refused or unmeasured publication, exactly as it was requested.
-
-    Raises ProfileError without a reason, RunConflict if anything has changed since.
-    """
-    _check_permitted(acting_user, override=True, reason=reason)
-    with transaction.atomic():
-        row = locked(publication)
-        if row.state not in (State.REFUSED, State.FAILED):
-            raise RunConflict(gettext("Only a refused or failed publication can be overridden."))
-        if changed := _changed(row):
-            raise RunConflict(changed)
-        activation.activate(
-            row.profile,
-            action=Action.OVERRIDDEN,
-            acting_user=acting_user,
-            reason=reason.strip(),
-            findings=row.findings,
-            run=row.run,
-        )
-        row.override, row.reason, row.user = True, reason.strip(), acting_user
-        row.state, row.decided = State.PUBLISHED, timezone.now()
-        row.save()
-    return row
-
-
 def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
     """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
     refusal = gettext("The publication has already been decided.")
-    return gate_runs.cancel(publication, refusal, state=State.CANCELLED, decided=timezone.now())
+    return gate_runs.cancel(publication, refusal, decided=timezone.now())
 
 
 def _check_permitted(user: User | None, *, override: bool = False, reason: str = "") -> None:

@@ -111,8 +111,6 @@ def preview(
     """
     configured = configured or configuration.current()
     widths = Width.of(active), Width.of(draft)
-    if widths[0].scores_like(widths[1]):
-        widths = (widths[0].joined(widths[1]),) * 2
     sets = [
         candidates_for(
             text, width, configured, (active, draft), viewer=viewer, collections=collections
@@ -282,10 +280,7 @@ def _name(
     readable = rows.order_by("pk").values_list("pk", flat=True)
     is_known = viewer is not None and viewer.is_authenticated
     who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
-    criteria = sorted(boost.name for boost in width.boosts)
     stamp = cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS)
-    parts = (
-        text, width.profile().depth, criteria, width.key(configured), configured.stamp,
-        stamp, who, list(readable), list(collections), width.reranker,
-    )  # fmt: skip
+    key = width.key(configured)
+    parts = (text, key, configured.stamp, stamp, who, list(readable), list(collections))
     return "found:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()

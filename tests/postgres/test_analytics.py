@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
-from smtplib import SMTPRecipientsRefused
 from typing import Any
 
 import pytest
-from django.core import mail
-from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from common.accounts.models import User
@@ -16,7 +14,7 @@ from search.analytics import failed_search_detection, reporting, retention
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
 from search.tuning.evaluation import nightly
-from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
+from search.tuning.models import EvaluationRun, GoldenQuery, QualityRun
 from tests.support.events import make_event, say
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -156,7 +154,9 @@ class TestNights:
             GoldenQuery.objects.create(text="who steers the ship")
         assert nightly.run_if_due(now=NOON.replace(hour=hour)) is None
 
-    def test_quality_alert_lists_the_worst_queries(self) -> None:
+    def test_quality_alert_is_logged_and_the_run_keeps_the_figures_before(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         make_night("2026-03-08", {"pump": 0.9, "anchor": 0.8, "sail": 0.5}, verdict="good")
         # .1 + .3 - .04 over three queries: a fall of .12.
         make_night("2026-03-09", {"pump": 0.8, "anchor": 0.5, "sail": 0.54})
@@ -165,35 +165,44 @@ class TestNights:
 
         night = QualityRun.objects.get(date="2026-03-09")
         assert (night.status, night.fall) == ("fell", pytest.approx(0.12))
-        alert = Alert.objects.get()
-        assert [row["query"] for row in alert.findings["queries"]] == ["anchor", "pump"]
-        assert "0.800 -> 0.500  anchor" in nightly.text_of(alert)
+        assert night.run.by_query["anchor"]["was"] == {"nDCG@10": 0.8}
+        # (.9 + .8 + .5) / 3 and (.8 + .5 + .54) / 3
+        assert "nDCG@10 was 0.733 and is 0.613" in caplog.text
 
-    def test_only_queries_of_both_nights_are_compared(self) -> None:
+    def test_only_queries_of_both_nights_are_compared(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         make_night("2026-03-08", {"pump": 0.9, "gone": 1.0}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9, "new": 0.0})
         nightly.judge()
 
         assert QualityRun.objects.get(date="2026-03-09").status == "good"
-        assert not Alert.objects.exists()
+        assert not caplog.records
 
-    def test_lost_first_place_raises_an_alert(self) -> None:
+    def test_lost_first_place_raises_an_alert(self, caplog: pytest.LogCaptureFixture) -> None:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9}, first="b")
         nightly.judge()
 
-        assert Alert.objects.get().findings["no_longer_first"] == ["pump"]
+        night = QualityRun.objects.get(date="2026-03-09")
+        assert (night.status, night.run.by_query["pump"]["was_first"]) == ("fell", "a")
+        assert "no longer first: 1" in caplog.text
 
-    def test_same_fall_alerts_once_and_a_further_fall_again(self) -> None:
+    def test_same_fall_alerts_once_and_a_further_fall_again(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         make_night("2026-03-07", {"pump": 0.9}, verdict="good")
         for date, value in (("08", 0.8), ("09", 0.8), ("10", 0.7), ("11", 0.9), ("12", 0.8)):
             make_night(f"2026-03-{date}", {"pump": value})
         nightly.judge()
 
-        told = [alert.findings["date"] for alert in Alert.objects.order_by("pk")]
+        runs = {str(night.run_id): str(night.date) for night in QualityRun.objects.all()}
+        told = [runs[re.findall(r"measurement (\d+)", text)[0]] for text in caplog.messages]
         assert told == ["2026-03-08", "2026-03-10", "2026-03-12"]
 
-    def test_small_fall_and_failed_run_raise_no_alert(self) -> None:
+    def test_small_fall_and_failed_run_raise_no_alert(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.881})
         failed = make_night("2026-03-10", {"pump": 0.0})
@@ -203,65 +212,4 @@ class TestNights:
         assert [night.status for night in QualityRun.objects.order_by("date")] == [
             "good", "good", "failed",
         ]  # fmt: skip
-        assert not Alert.objects.exists()
-
-
-class TestAlerts:
-    @pytest.fixture(autouse=True)
-    def fallen(self, settings: Any) -> None:
-        settings.ALERT_EMAILS = ["ops@example.org"]
-        make_night("2026-03-08", {"pump": 0.9}, verdict="good")
-        make_night("2026-03-09", {"pump": 0.4})
-
-    def test_alert_is_logged_and_mailed_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        nightly.judge()
-        assert nightly.deliver() == 1
-        (sent,) = mail.outbox
-        assert sent.to == ["ops@example.org"]
-        assert sent.subject == "[Steelyard] Search got worse: nDCG@10 fell from 0.900 to 0.400"
-        assert "0.900 -> 0.400  pump" in sent.body
-        assert "Search got worse" in caplog.text
-        assert nightly.deliver() == 0
-        assert len(mail.outbox) == 1
-
-    def test_a_mail_that_fails_is_sent_later(self, settings: Any) -> None:
-        nightly.judge()
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(EmailMessage, "send", refuse)
-            assert nightly.deliver() == 0
-            alert = Alert.objects.get()
-            assert (alert.to_mail, alert.attempts, alert.error) == (True, 1, "no route")
-        assert nightly.deliver() == 0  # not so soon
-        assert nightly.deliver(now=timezone.now() + nightly.PAUSE * 1.1) == 1
-        assert Alert.objects.get().error == ""
-        assert len(mail.outbox) == 1
-
-    def test_a_refused_recipient_is_logged_and_the_others_are_mailed_once(
-        self, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        settings.ALERT_EMAILS = ["gone@example.org", "ops@example.org"]
-        nightly.judge()
-        send = EmailMessage.send
-
-        def refuse_one(message: EmailMessage) -> int:
-            if "gone@example.org" in message.to:
-                raise SMTPRecipientsRefused({"gone@example.org": (550, b"no such user")})
-            return send(message)
-
-        monkeypatch.setattr(EmailMessage, "send", refuse_one)
-        assert [nightly.deliver(), nightly.deliver()] == [1, 0]
-        assert [sent.to for sent in mail.outbox] == [["ops@example.org"]]
-        assert "gone@example.org" in caplog.text
-
-    def test_unreachable_mail_server_is_given_up_after_the_last_attempt(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        nightly.judge()
-        monkeypatch.setattr(EmailMessage, "send", refuse)
-        for hours in range(nightly.MAX_ATTEMPTS + 3):
-            nightly.deliver(now=timezone.now() + timedelta(hours=3 * hours))
-        assert Alert.objects.get().attempts == nightly.MAX_ATTEMPTS
-
-
-def refuse(message: EmailMessage) -> int:
-    raise OSError("no route")
+        assert "Search got worse" not in caplog.text

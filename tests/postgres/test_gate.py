@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -238,13 +239,20 @@ class TestPublishing:
     def test_override_needs_the_profile_as_it_was_measured(self, administrator: User) -> None:
         draft = draft_with(TITLE_ONLY)
         refused = publications.publish(draft, acting_user=administrator)
+        override = partial(
+            publications.publish,
+            draft,
+            acting_user=administrator,
+            override=True,
+            expected=refused.fingerprint,
+        )
         with pytest.raises(ProfileError, match="reason"):
-            publications.override(refused, acting_user=administrator, reason=" ")
+            override(reason=" ")
         draft.class_weights.update(**KEYWORDS_ONLY)
         with pytest.raises(RunConflict, match="edited since"):
-            publications.override(refused, acting_user=administrator, reason="All the same.")
+            override(reason="All the same.")
         draft.class_weights.update(**TITLE_ONLY)
-        done = publications.override(refused, acting_user=administrator, reason="All the same.")
+        done = override(reason="All the same.")
         assert (done.state, active_profile()) == (State.PUBLISHED, draft)
         assert last_change().run == refused.run
 

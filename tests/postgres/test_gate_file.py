@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -229,20 +228,15 @@ class TestReports:
     def test_reports_name_what_was_lost_and_every_question(
         self, gate: Path, tmp_path: Path
     ) -> None:
-        data, junit = tmp_path / "report.json", tmp_path / "report.xml"
+        data = tmp_path / "report.json"
         services.delete([document("tides")], acting_user=None)
-        refusal("--gate", gate, "--json", data, "--junit", junit)
+        refusal("--gate", gate, "--json", data)
         said = json.loads(data.read_text())
         lost = ["when is the sea at its highest", "warning of a flood"]
         assert (said["passed"], sorted(said["lost"])) == (False, sorted(lost))
         assert said["values"][lost[0]]["nDCG@10"] == 0
         assert said["values"]["D40"]["nDCG@10"] == 1
-        suite = ElementTree.fromstring(junit.read_bytes())
-        cases = {case.get("name"): case for case in suite}
-        assert {question["question"] for question in GATE["questions"]} <= cases.keys()
-        failing = {name for name, case in cases.items() if case.find("failure") is not None}
-        assert failing == {*lost, "condition 3"}
-        assert suite.get("failures") == "3"
+        assert {question["question"] for question in GATE["questions"]} == said["values"].keys()
 
     def test_a_profile_is_held_against_an_earlier_run_of_another(self, gate: Path) -> None:
         before = gate.with_name("before.json")
@@ -268,4 +262,4 @@ class TestReports:
         assert (error.returncode, said in str(error)) == (2, True)
 
     def test_options_of_the_gate_need_it(self) -> None:
-        assert "are required: --gate" in str(refusal("--junit", "report.xml"))
+        assert "are required: --gate" in str(refusal("--json", "report.json"))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document
-from search.analytics.reporting import examples_for
 from search.engine import configuration
 from search.models import Hide, Pin
 from search.pipeline import Choices, search
 from search.tuning.candidate_pools import Width
-from tests.support.events import make_event, say
 from tests.support.golden_library import active_profile
 from tests.support.ranking import wide_candidates
 from tests.support.shown_results import titles
@@ -44,32 +39,6 @@ def test_document_hidden_from_all_questions_is_never_found(harbour: dict[str, Do
     assert "Baking" not in titles("yeast")
     hide.delete()
     assert titles("yeast")[0] == "Baking"
-
-
-def test_examples_are_answered_questions_of_several_visitors(
-    harbour: dict[str, Document], settings: Any
-) -> None:
-    def ask(query: str, *visitors: str) -> None:
-        for visitor in visitors:
-            results = [harbour["ferry"].public_id]
-            say(make_event(query, visitor=visitor, results=results), "click")
-
-    ask("When does the ferry leave", "ann", "ben", "eve", "kim")
-    ask("what is a ferry", "ann", "ben", "eve")
-    ask("plan of our ferry.pdf", "ann", "ben", "eve")
-    ask("ferry", "ann", "ben", "eve")
-    ask("what does my colleague earn", "ann", "ann", "ben")
-    for visitor in ("ann", "ben", "eve"):
-        make_event("who opened no result", visitor=visitor)
-    assert examples_for(None) == ("When does the ferry leave", "what is a ferry")
-
-    Hide.objects.create(document=harbour["ferry"])
-    assert examples_for(None) == ()
-    Hide.objects.all().delete()
-    settings.SEARCH_EVENTS_KEEP_WORDS_FROM = 4
-    assert examples_for(None) == ("When does the ferry leave",)
-    Document.objects.update(deleted_at=timezone.now())
-    assert examples_for(None) == ()
 
 
 def test_words_of_a_hidden_document_are_no_correction(harbour: dict[str, Document]) -> None:

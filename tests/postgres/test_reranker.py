@@ -301,6 +301,7 @@ class TestWhatIf:
     def test_missing_reranker_score_makes_the_figures_incomplete(
         self, server: FakeReranker
     ) -> None:
+        build(Width.of(profile(0.0)))
         build(Width.of(profile()))
         whole = comparing.compare(profile(0.0), profile(0.5))
         assert (whole.unread, whole.is_complete) == (0, True)

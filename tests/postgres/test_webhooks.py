@@ -21,7 +21,8 @@ from ingestion import services
 from ingestion.models import Collection, Document, Visibility
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Delivery, Webhook
-from search.tuning.evaluation import golden_runs, nightly
+from search.tuning.evaluation import nightly
+from search.tuning.models import EvaluationRun, QualityRun
 from tests.support.factories import make_collection, make_document
 from tests.support.golden_library import active_profile
 from tests.support.local_site import Answer, Site, redirect
@@ -262,18 +263,15 @@ class TestEvents:
         self, site: Site, hook: Webhook, reader: User
     ) -> None:
         others = make_hook(site, reader, name="Reader's")
-        run = golden_runs.start(active_profile(), acting_user=None)
-        findings = {
-            "measure": "nDCG@10", "before": 0.75, "now": 0.69, "fall": 0.06, "date": "2026-03-09",
-            "compared_with": "2026-03-08", "profile": "default v2", "run": run.pk,
-            "queries": [{"query": "a secret question", "before": 1.0, "now": 0.5}],
-            "no_longer_first": [],
-        }  # fmt: skip
+        for date, value in (("2026-03-08", 0.75), ("2026-03-09", 0.69)):
+            rows = {"1": {"text": "a secret question", "measures": {"nDCG@10": value}}}
+            run = EvaluationRun.objects.create(profile=active_profile(), by_query=rows)
+            QualityRun.objects.create(date=date, run=run)
 
-        for _ in range(2):  # the second is the same alert
-            nightly.raise_alert(run, subject="Search got worse", findings=findings)
+        for _ in range(2):  # the second has nothing to judge
+            nightly.judge()
 
         ((event, data),) = told(hook)
         assert (event, data["before"], data["now"]) == ("search.quality_fell", 0.75, 0.69)
-        assert "queries" not in data
+        assert "a secret question" not in str(data)
         assert told(others) == []

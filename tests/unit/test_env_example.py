@@ -22,7 +22,7 @@ READERS = (
 )
 LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 # Where the default is no address of a server, a line shows how one is written.
-EXAMPLES = {"ALERT_EMAILS", "CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "REDIS_URL"}
+EXAMPLES = {"CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "REDIS_URL"}
 
 EXAMPLE = dict(LINE.findall((ROOT / ".env.example").read_text()))
 

@@ -26,7 +26,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 182,  # the record that was asked for, at every door; clauses, controls
@@ -47,9 +47,9 @@ ALLOWED: dict[str, int] = {
     "0114-answers-without-a-model": 178,  # lists, counts; missing names, numbers, neighbours
     "0127-nothing-is-ignored": 251,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
-    "0132-gate-files": 550,  # golden queries of a file, this site or another, reports, in CI
+    "0132-gate-files": 524,  # golden queries of a file, this site or another, reports, in CI
     "0130-one-scale-of-cosines": 200,  # every model's scale, and two models compared
-    "0133-results-while-typing": 210,  # the home page's examples, folders, theme and language
+    "0133-results-while-typing": 176,  # the home page's examples, folders, theme and language
     "0120-readers-of-one-document": 136,  # readers at every door of an upload; of exports
     "0118-oauth-by-tokens": 24,  # errors with sentences
     "0131-menu-of-the-admin": 255,  # 16 entries, tabs, a search; what needs doing; uploads

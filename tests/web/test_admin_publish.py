@@ -55,19 +55,22 @@ def test_audit_records_refusal_override_and_rollback(
     assert "Baking" in page
     assert active_profile() == before
 
-    publication = Publication.objects.get()
-    override = f"{ADMIN}/publication/{publication.pk}/override/"
-    without = client.post(override, {"reason": ""}, follow=True)
+    refused = Publication.objects.get()
+    form = form_data(asked, "override_form")
+    without = client.post(publish, form, follow=True)
     assert "give a reason" in text_of(without)
-    done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
-    published = text_of(done)
+    client.post(publish, {**form, "reason": "Titles are enough here."})
+    assert active_profile() == draft
+    publication = Publication.objects.latest("pk")
+    assert publication.run == refused.run
+    published = text_of(client.get(f"{ADMIN}/publication/{publication.pk}/change/"))
     assert "overriding the gate" in published
     assert f">Roll back to {before}</a>" in published
     assert "sy-panel-failed" not in published
-    assert active_profile() == draft
+    assert "override_form" not in text_of(client.get(f"{ADMIN}/publication/{refused.pk}/change/"))
     column = '<td class="field-overridden'
-    (cell,) = text_of(client.get(f"{ADMIN}/publication/")).split(column)[1:]
-    assert ">yes" in "".join(cell.split("</td>")[0].split())
+    cells = text_of(client.get(f"{ADMIN}/publication/")).split(column)[1:]
+    assert [">yes" in "".join(cell.split("</td>")[0].split()) for cell in cells] == [True, False]
 
     profiles = text_of(client.get("/admin/search/searchprofile/"))
     assert f"Roll back to {before}" in profiles.partition('id="content-main"')[2]

@@ -14,7 +14,7 @@ from ingestion.models import Collection, Document, EmbeddingSpace, Import
 from search.answers import answering
 from search.answers.request import AnswerRequest
 from search.models import SearchProfile
-from search.parts.experiments import life_cycle
+from search.parts.experiments.models import Experiment
 from search.tuning import judging
 from search.tuning.models import EvaluationRun, Optimisation
 from tests.support.database import statements
@@ -76,7 +76,7 @@ def optimisation(number: int, user: User) -> None:
 
 def experiment(number: int, user: User) -> None:
     retired = SearchProfile.objects.filter(state="retired").first()
-    life_cycle.plan({"name": f"{number}", "a": active_profile(), "b": retired}, acting_user=user)
+    Experiment.objects.create(name=f"{number}", a=active_profile(), b=retired, added_by=user)
 
 
 def answer(number: int, user: User) -> None:

@@ -364,17 +364,12 @@ def test_doctor_reports_an_unwritable_folder(settings: Any, tmp_path: Any) -> No
     assert "cannot be written" in finding.text
 
 
-def test_doctor_reports_unsendable_mail_and_alerts(settings: Any) -> None:
+def test_doctor_reports_unsendable_mail(settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     (finding,) = machine.mail()
     assert finding.state is State.WRONG
     assert "127.0.0.1:1" in finding.text
-
-    settings.ALERT_EMAILS = ["ops@example.org"]
-    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
-    (finding,) = machine.mail()
-    assert finding.state is State.LOOK
 
 
 def test_doctor_reports_a_queue_without_a_worker(crew: dict[str, list[dict[str, str]]]) -> None:

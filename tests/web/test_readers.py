@@ -1,4 +1,4 @@
-"""A reader's own page: history, saved searches, feeds, favourites, tokens, export; theirs alone."""
+"""A reader's own page: history, saved searches, favourites, tokens, export; theirs alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from smtplib import SMTPDataError, SMTPRecipientsRefused
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
-from xml.etree import ElementTree as Xml
 
 import pytest
 from django.core import mail
@@ -38,7 +37,6 @@ from tests.support.factories import make_document
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 
 PUMPS = "# Pump maintenance\n\nThe bilge pump is greased every week, or it seizes in salt water.\n"
-ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 @pytest.fixture
@@ -354,50 +352,15 @@ class BrokenBackend(BaseEmailBackend):
         raise OSError("no route")
 
 
-class TestFeed:
-    def feed(self, own: Client, saved: SavedSearch) -> str:
-        own.post(f"/me/searches/{saved.public_id}/", {"do": "renew"})
-        saved.refresh_from_db()
-        return f"/me/searches/{saved.public_id}/feed/{saved.feed_key}/"
-
-    def titles(self, address: str) -> list[str | None]:
-        response = Client().get(address)
-        assert response.status_code == 200
-        assert "no-store" in response.headers["Cache-Control"]
-        entries = Xml.fromstring(response.content).findall(f"{ATOM}entry")
-        return [entry.findtext(f"{ATOM}title") for entry in entries]
-
-    def test_feed_lists_the_news_by_its_secret_address(
+class TestNewsPage:
+    def test_lists_the_news_without_documents_that_their_reader_may_no_longer_read(
         self, own: Client, saved: SavedSearch, pumps: Document
     ) -> None:
-        address = self.feed(own, saved)
+        address = f"/me/searches/{saved.public_id}/news/"
         search_news.look()
-        assert self.titles(address) == ["Pump maintenance"]
-        assert address in own.get("/me/").content.decode()
-        assert (
-            "Pump maintenance" in own.get(f"/me/searches/{saved.public_id}/news/").content.decode()
-        )
-
-    def test_feed_leaves_out_documents_the_owner_may_no_longer_read(
-        self, own: Client, saved: SavedSearch, pumps: Document
-    ) -> None:
-        address = self.feed(own, saved)
-        search_news.look()
+        assert "Pump maintenance" in own.get(address).content.decode()
         services.delete([pumps], acting_user=None)
-        assert self.titles(address) == []
-
-    def test_renewing_ends_the_old_address_and_an_inactive_owner_each(
-        self, own: Client, saved: SavedSearch, reader: User
-    ) -> None:
-        first = self.feed(own, saved)
-        second = self.feed(own, saved)
-        assert [Client().get(address).status_code for address in (first, second)] == [404, 200]
-        own.post(f"/me/searches/{saved.public_id}/", {"do": "end"})
-        assert Client().get(second).status_code == 404
-        address = self.feed(own, saved)
-        reader.is_active = False
-        reader.save()
-        assert Client().get(address).status_code == 404
+        assert "Pump maintenance" not in own.get(address).content.decode()
 
 
 class TestFavourites:
@@ -455,8 +418,6 @@ class TestNobodyElse:
         own.get("/", {"q": "a private question"})
         favourites.star(reader, library.regions, on=True)
         tokens.make(reader, name="Secret robot", scopes=["read"])
-        search_news.renew_feed(saved)
-        saved.refresh_from_db()
         return saved
 
     def test_administrators_cannot_see_or_change_personal_data(
@@ -469,7 +430,7 @@ class TestNobodyElse:
                 assert mine not in text, (page, mine)
         address = f"/me/searches/{things.public_id}/"
         assert desk.get(f"{address}news/").status_code == 404
-        for do in ("change", "renew", "end", "delete"):
+        for do in ("change", "delete"):
             assert desk.post(address, {"do": do, "name": "Mine"}).status_code == 404
         entry = HistoryEntry.objects.get()
         desk.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
@@ -493,12 +454,10 @@ class TestNobodyElse:
         assert response.headers["Content-Disposition"].startswith("attachment")
         assert data["history"][0]["question"] == "a private question"
         assert data["saved_searches"][0]["question"] == "bilge pump greased"
-        assert data["saved_searches"][0]["has_feed"] is True
         assert data["favourites"][0]["title"] == "Cave regions"
         assert data["tokens"][0]["name"] == "Secret robot"
         assert "a private question" in {one["question"] for one in data["recorded_searches"]}
         assert data["threads"] == []
-        assert things.feed_key not in response.content.decode()
 
     def test_personal_data_is_deleted_with_the_account(
         self, things: SavedSearch, reader: User

@@ -311,19 +311,6 @@ class TestResult:
         assert "too few questions" in page
         assert "About 55 more judged questions are needed" in page
         assert "Meaning</strong>:" in page
-        assert "Create a draft anyway" not in page  # who only looks
-
-    def test_a_draft_is_made_by_hand_and_opened(self, tuner: Client, found: Optimisation) -> None:
-        assert "Create a draft anyway" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
-        response = tuner.post(f"{PAGE}{found.pk}/draft/")
-        found.refresh_from_db()
-        draft = found.draft
-        assert draft is not None
-        assert response.headers["Location"].endswith(f"?profile={draft.pk}")
-        assert "no reliable gain" in draft.description
-        assert draft.vector_normaliser == "minmax"
-        assert draft.class_weights.get(query_class="concept").keyword == 0.5
-        assert f"Open {draft} in the workbench" in text(tuner.get(f"{PAGE}{found.pk}/change/"))
 
     def test_a_comparison_made_before_0_2_has_its_verdict(
         self, viewer: Client, found: Optimisation
@@ -371,7 +358,9 @@ class TestExperiments:
         client.post(f"{EXPERIMENTS}add/", plan)
         experiment = Experiment.objects.get()
         assert experiment.added_by is not None
-        assert LogEntry.objects.get().change_message == "Planned."
+        client.post(f"{EXPERIMENTS}{experiment.pk}/change/", {**plan, "days": 7})
+        assert Experiment.objects.get().days == 7
+        assert LogEntry.objects.count() == 2
 
         asks = client.get(f"{EXPERIMENTS}{experiment.pk}/start/").content.decode()
         assert str(other) in asks
@@ -395,7 +384,7 @@ class TestExperiments:
         self, plan: dict[str, Any], other: SearchProfile
     ) -> None:
         experiment = life_cycle.start(
-            life_cycle.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+            Experiment.objects.create(**{**plan, "a": active_profile(), "b": other}),
             acting_user=None,
         )
         verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
@@ -417,8 +406,8 @@ class TestSearches:
         self, other: SearchProfile, api: APIClient, django_assert_num_queries: Any
     ) -> None:
         make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
-        fields = {"name": "One", "a": active_profile(), "b": other}
-        experiment = life_cycle.start(life_cycle.plan(fields, acting_user=None), acting_user=None)
+        planned = Experiment.objects.create(name="One", a=active_profile(), b=other)
+        experiment = life_cycle.start(planned, acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
         with django_assert_num_queries(5):  # stamp, words, candidates, page, event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()

@@ -336,7 +336,7 @@ class TestSaving:
         assert ask(client, "save", theirs).status_code == 200
         refused = ask(client, "save", mine)
         assert refused.status_code == 422
-        assert "tuner" in str(refused.json()["problems"])
+        assert "was saved after you opened it" in str(refused.json()["problems"])
         assert SearchProfile.objects.get(pk=pk).depth == 70
 
     def test_the_draft_is_measured_by_real_searches(

@@ -51,7 +51,6 @@ class Command(PlainCommand):
             metavar="REPORT",
             help="Also compare with what --json wrote in an earlier run.",
         )
-        parser.add_argument("--junit", type=Path, metavar="FILE", help="Also write XML.")
         parser.add_argument(
             "--site",
             metavar="URL",
@@ -60,19 +59,16 @@ class Command(PlainCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the findings and write the reports; exit with 1 for a refusal, else with 2."""
+        """Print the findings and write the report; exit with 1 for a refusal, else with 2."""
         try:
             outcome = self.gate_report(options)
         except UserError as error:
             raise CommandError(str(error), returncode=UNUSABLE) from error
         for finding in outcome.decision.findings:
             self.stdout.write(f"{'REFUSED' if finding.refuses else 'ok'}: {finding.text}")
-        data = json.dumps(outcome.as_data(), indent=1, ensure_ascii=False) + "\n"
-        for path, content in (
-            (options["json"], data.encode()), (options["junit"], outcome.as_junit())
-        ):  # fmt: skip
-            if path:
-                path.write_bytes(content)
+        if options["json"]:
+            data = json.dumps(outcome.as_data(), indent=1, ensure_ascii=False)
+            options["json"].write_text(f"{data}\n", encoding="utf-8")
         if not outcome.decision.passed:
             lost = ", ".join(f"“{text}”" for text in outcome.lost) or "none"
             raise CommandError(f"The gate refuses. Questions lost: {lost}.", returncode=1)

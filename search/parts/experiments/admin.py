@@ -7,18 +7,20 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import AuditedByServices, PanelPages, actor, become, own_page, state_column
+from common.admin.mixins import PanelPages, actor, own_page, state_column
 from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
 from search.parts.experiments.models import Experiment
 from search.tuning import gate_runs
 from search.tuning.admin.publish_pages import ranking_differences
+from search.tuning.life_cycle import locked
 
 State = Experiment.State
 STATE_LABELS = {
@@ -32,7 +34,7 @@ STATE_LABELS = {
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Experiment
-        fields = life_cycle.PLAN
+        fields = ("name", "a", "b", "share", "indifference", "days", "note")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -45,7 +47,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Experiment)
-class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
+class ExperimentAdmin(PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No experiments yet. An experiment compares two profiles by the results that visitors open."
     )
@@ -103,12 +105,7 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
-            started = life_cycle.start(
-                experiment,
-                acting_user=actor(request),
-                override="override" in request.POST,
-                reason=request.POST.get("reason", ""),
-            )
+            started = life_cycle.start(experiment, acting_user=actor(request))
         except SearchError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
@@ -147,19 +144,26 @@ class ExperimentAdmin(AuditedByServices, PanelPages[Experiment], ModelAdmin):  #
 
         return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
 
-    # --- saving: through `life_cycle` ------------------------------------------------
+    # --- saving a plan ----------------------------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
-        fields = {name: form.cleaned_data[name] for name in life_cycle.PLAN}
-        user = actor(request)
         if change:
-            saved = life_cycle.edit(obj, fields, acting_user=user)
+            _check_plan(obj)
         else:
-            saved = life_cycle.plan(fields, acting_user=user)
-        become(obj, saved)
+            obj.added_by = actor(request)
+        # The gate's findings were about the earlier plan.
+        obj.findings, obj.refusals, obj.run_a, obj.run_b = [], [], None, None
+        super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
-        life_cycle.delete(obj, acting_user=actor(request))
+        _check_plan(obj)
+        super().delete_model(request, obj)
+
+
+def _check_plan(experiment: Experiment) -> None:
+    """Raise PermissionDenied if it was started since the request read it; lock it."""
+    if not _is_plan(locked(experiment)):
+        raise PermissionDenied
 
 
 def _context(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
@@ -178,7 +182,6 @@ def _context(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,
         "may_publish": may_publish,
-        "may_override": request.user.has_perms((gate_runs.PUBLISH, gate_runs.OVERRIDE)),
     }
 
 

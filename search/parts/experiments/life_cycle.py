@@ -1,6 +1,5 @@
-"""The life cycle of an experiment, of which one runs at a time.
+"""The life cycle of an experiment, of which one runs at a time: a plan until it starts.
 
-plan, edit, delete, until it starts
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
       -> interim analyses -> a verdict, the maximum duration, a person or a new active profile
       ends it
@@ -8,17 +7,14 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 from django.conf import settings
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from common.accounts.models import User
-from ingestion.events import log
 from search.errors import ExperimentError, RunConflict
 from search.models import SearchProfile
 from search.parts.experiments import outcomes
@@ -29,91 +25,18 @@ from search.tuning.evaluation import golden_runs
 from search.tuning.life_cycle import locked
 from search.tuning.models import EvaluationRun
 
-PLAN = ("name", "a", "b", "share", "indifference", "days", "note")
-
-
-@transaction.atomic
-def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experiment:
-    """Create an experiment that has not started. Raises ExperimentError for drafts."""
-    experiment = Experiment(added_by=acting_user)
-    _write(experiment, fields)
-    log(acting_user, experiment, ADDITION, "Planned.")
-    return experiment
-
-
-@transaction.atomic
-def edit(
-    experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
-) -> Experiment:
-    """Change fields of a plan; return it. Raises RunConflict once it has started."""
-    row = locked(experiment)
-    check_draft(row)
-    before = {name: str(getattr(row, name)) for name in PLAN}
-    _write(row, fields)
-    now = {name: str(getattr(row, name)) for name in PLAN}
-    if changed := [
-        f"{name}: {before[name]} → {now[name]}" for name in PLAN if before[name] != now[name]
-    ]:
-        # The gate's findings were about the earlier plan.
-        row.findings, row.refusals, row.run_a, row.run_b = [], [], None, None
-        row.save()
-        log(acting_user, row, CHANGE, "; ".join(changed))
-    return row
-
-
-@transaction.atomic
-def delete(experiment: Experiment, *, acting_user: User | None) -> None:
-    """Delete a plan. Raises RunConflict once it has started: experiments are kept."""
-    row = locked(experiment)
-    check_draft(row)
-    log(acting_user, row, DELETION, gettext("Deleted before it started."))
-    row.delete()
-
-
-def check_draft(row: Experiment) -> None:
-    """Raises RunConflict once the experiment has started."""
-    if row.state != State.DRAFT:
-        text = gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
-        raise RunConflict(text % {"experiment": row})
-
-
-def check_published(row: Experiment) -> None:
-    """Raises ExperimentError if an arm is a draft."""
-    for profile in (row.a, row.b):
-        if profile.is_draft:
-            text = gettext("%(profile)s is a draft. Experiments compare published profiles only.")
-            raise ExperimentError(text % {"profile": profile})
-
-
-def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
-    """Set the fields, which a form has checked, and save. Raises ExperimentError for drafts."""
-    for name, value in fields.items():
-        setattr(experiment, name, value)
-    check_published(experiment)
-    experiment.save()
-
-
 DECIDED = gettext_lazy("A verdict was reached.")
 TOO_LONG = gettext_lazy("The maximum duration was reached.")
 
 
-def start(
-    experiment: Experiment,
-    *,
-    acting_user: User | None,
-    override: bool = False,
-    reason: str = "",
-) -> Experiment:
+def start(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     """Start the experiment; return it running, refused (a draft with `refusals`) or in measurement.
 
-    Each arm that is not active itself goes through the gate, as for publishing. `override`
-    starts it whatever the gate finds: that needs a reason. With more golden queries than the
-    gate's setting a worker measures. `acting_user` None is the system itself.
+    Each arm that is not active itself goes through the gate, as for publishing. With more golden
+    queries than the gate's setting a worker measures. `acting_user` None is the system itself.
     Raises NotPermitted, ExperimentError, RunConflict.
     """
-    _check_permitted(acting_user, override=override)
-    if override and not reason.strip():
-        raise ExperimentError(gettext("To start against the gate, give a reason."))
+    _check_permitted(acting_user)
     with transaction.atomic():
         active = _lock_active()
         row = locked(experiment)
@@ -122,7 +45,6 @@ def start(
         arms = [each for each in (row.a, row.b) if active is None or each.pk != active.pk]
         measured = arms if measurement.queries else []
         row.state, row.asked_by = State.CHECKING, acting_user
-        row.override, row.override_reason = override, reason.strip()
         row.findings, row.refusals = [], []
         row.attempts, row.not_before = 0, None
         row.enqueued_at = timezone.now()  # at first the sweep skips it
@@ -191,7 +113,7 @@ def _settle(experiment: Experiment) -> Experiment:
         return _refuse(row, [problem], [problem])
     findings, refusals = _judged(row.runs)
     row.findings, row.refusals = findings, refusals
-    if refusals and not row.override:
+    if refusals:
         return _refuse(row, findings, refusals)
     if problem := _busy(row):
         return _refuse(row, findings, [problem])
@@ -199,7 +121,7 @@ def _settle(experiment: Experiment) -> Experiment:
     row.verdict = {}
     row.save()
     run = row.run_b or row.run_a
-    audit(row, Action.TRIED, row.asked_by, row.override_reason, findings, run=run)
+    audit(row, Action.TRIED, row.asked_by, "", findings, run=run)
     return row
 
 
@@ -224,7 +146,7 @@ def _refuse(row: Experiment, findings: list[str], refusals: list[str]) -> Experi
     row.state, row.findings, row.refusals = State.DRAFT, findings, refusals
     row.save()
     run = row.run_b or row.run_a
-    audit(row, Action.NOT_TRIED, row.asked_by, row.override_reason, findings, run=run)
+    audit(row, Action.NOT_TRIED, row.asked_by, "", findings, run=run)
     return row
 
 
@@ -235,14 +157,19 @@ def _changed(row: Experiment, active: SearchProfile | None) -> str:
             "active": active
         }
     user = row.asked_by
-    if user is not None and not gate_runs.still_permitted(user, override=row.override):
+    if user is not None and not gate_runs.still_permitted(user, override=False):
         return gettext("The person who requested it may no longer start experiments.")
     return ""
 
 
 def _check_startable(row: Experiment) -> None:
-    check_draft(row)
-    check_published(row)
+    if row.state != State.DRAFT:
+        text = gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
+        raise RunConflict(text % {"experiment": row})
+    for profile in (row.a, row.b):
+        if profile.is_draft:
+            text = gettext("%(profile)s is a draft. Experiments compare published profiles only.")
+            raise ExperimentError(text % {"profile": profile})
     if problem := _busy(row):
         raise RunConflict(problem)
     if not settings.SEARCH_EVENTS:
@@ -260,10 +187,10 @@ def _check_startable(row: Experiment) -> None:
         )
 
 
-def _check_permitted(user: User | None, *, override: bool = False) -> None:
+def _check_permitted(user: User | None) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     refusal = gettext("You do not have permission to start or end experiments.")
-    gate_runs.check_permitted(user, refusal, override=override)
+    gate_runs.check_permitted(user, refusal)
 
 
 def _busy(row: Experiment) -> str:

@@ -20,8 +20,7 @@ class Experiment(GatedJob):
 
     `verdict` is the latest conclusion: see `sequential_test`. `run_a` and `run_b` are the gate's
     measurements of the arms, null for an arm that was active or not measured; `findings` are the
-    gate's, and `refusals` those that prevent the start. `override` starts it regardless, for the
-    reason `override_reason`. `asked_by` is the user who starts it.
+    gate's, and `refusals` those that prevent the start. `asked_by` is the user who starts it.
     """
 
     class State(models.TextChoices):
@@ -69,8 +68,6 @@ class Experiment(GatedJob):
     )
     findings = ArrayField(models.TextField(), default=list, blank=True, editable=False)
     refusals = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    override = models.BooleanField(default=False, editable=False)
-    override_reason = models.TextField(blank=True, editable=False)
     asked_by = user_or_none(editable=False)
     note = models.TextField(blank=True)
     added_by = user_or_none(editable=False)

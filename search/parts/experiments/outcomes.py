@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from search.analytics.models import Interaction, SearchEvent
+from search.engine import configuration
 from search.models import SearchProfile
 from search.parts.experiments.interleaving import A, B, preference
 from search.parts.experiments.models import Experiment
@@ -126,3 +127,4 @@ def audit(
     """Add an entry about the experiment to the audit of its profile B."""
     line = f"Experiment “{experiment.name}”: A {experiment.a}, B {experiment.b}"
     drafts.audit(experiment.b, action, user, reason, [line], findings=findings, run=run)
+    configuration.bump()

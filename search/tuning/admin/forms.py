@@ -9,7 +9,6 @@ from typing import Any, cast
 from django import forms
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +19,6 @@ from search.domain import About, Profile, QueryClass, Weights, columns_about
 from search.models import SearchProfile
 from search.tuning import diff, drafts
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
-from search.tuning.models import ProfileChange
 
 GROUPS = {
     _("Score fusion"): About.COMBINING,
@@ -83,34 +81,19 @@ class ProfileForm(VersionForm):
         posted = cast("QueryDict", self.data).copy()
         posted["stamp"] = stamp  # saving again overrides the conflict
         self.data = posted
-        self.add_error(None, self._conflict(row, opened))
-
-    def _conflict(self, row: SearchProfile, opened: str) -> str:
-        number_then = opened.partition("-")[2]
-        number = int(number_then) if number_then.isdecimal() else 0
-        since = ProfileChange.objects.filter(profile=row, pk__gt=number)
-        edits = "; ".join(
-            gettext("%(user)s at %(time)s")
-            % {
-                "user": change.user or gettext("someone"),
-                "time": f"{timezone.localtime(change.at):%H:%M}",
-            }
-            + (f" ({', '.join(change.differences[:3])})" if change.differences else "")
-            for change in since.select_related("user").order_by("pk")
-        )
         if row.is_draft:
             text = gettext(
-                "%(profile)s was saved after you opened it: %(edits)s. Your values are still in "
-                "the form; saving again overwrites the other version. To see that version "
-                "first, reload the profile."
+                "%(profile)s was saved after you opened it. Your values are still in the form; "
+                "saving again overwrites the other version. To see that version first, reload the "
+                "profile."
             )
         else:
             text = gettext(
-                "%(profile)s was published after you opened it: %(edits)s. Your values are "
-                "still in the form; saving again creates a new draft. To see the published "
-                "version first, reload the profile."
+                "%(profile)s was published after you opened it. Your values are still in the form; "
+                "saving again creates a new draft. To see the published version first, reload the "
+                "profile."
             )
-        return text % {"profile": row, "edits": edits or gettext("by someone")}
+        self.add_error(None, text % {"profile": row})
 
 
 @dataclass(frozen=True, slots=True)

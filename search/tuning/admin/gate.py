@@ -75,7 +75,7 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
         return "yes" if publication.override else "–"
 
     def panel(self, request: HttpRequest, row: Publication) -> dict[str, Any]:
-        refused = row.state in (State.REFUSED, State.FAILED)
+        refused = row.state in (State.REFUSED, State.FAILED) and row.profile.state != "active"
         return {
             "publication": row,
             "variant": STATE_LABELS[State(row.state)],
@@ -83,24 +83,11 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
             "notes": [line for line in row.findings if line not in row.refusals],
             "from_active": ranking_lines(row.differences),
             "may_override": refused
-            and request.user.has_perms((gate_runs.PUBLISH, gate_runs.OVERRIDE)),
+            and request.user.has_perms(gate_runs.permissions(override=True)),
             "may_publish": request.user.has_perm(gate_runs.PUBLISH),
             **targets_context(row.profile, row.run),
             **_lost_and_won(row, request),
         }
-
-    @own_page("<int:pk>/override/")
-    def override_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Publish a refused profile with the given reason."""
-
-        def act(publication: Publication) -> str:
-            reason = request.POST.get("reason", "")
-            publications.override(publication, acting_user=actor(request), reason=reason)
-            return gettext("%(profile)s is active, overriding the gate, from the next search.") % {
-                "profile": publication.profile
-            }
-
-        return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
 
     @own_page("<int:pk>/cancel/")
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -54,7 +56,10 @@ class PublishingPages(OwnPages[SearchProfile]):
         profile = self.seen(request, pk, gate_runs.PUBLISH)
         if request.method == "POST":
             reason, expected = request.POST.get("reason", ""), request.POST.get("fingerprint", "")
-            publication = self.publish(request, profile, reason, expected=expected)
+            override = "override" in request.POST
+            publication = self.publish(
+                request, profile, reason, expected=expected, override=override
+            )
             if publication is None:
                 return redirect("admin:search_searchprofile_publish", profile.pk)
             return gate_page(publication) or redirect("admin:search_searchprofile_changelist")
@@ -115,12 +120,15 @@ class PublishingPages(OwnPages[SearchProfile]):
         return self.page(request, "search/searchprofile/targets.html", title, context)
 
     def publish(
-        self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""
+        self, request: HttpRequest, profile: SearchProfile, reason: str, **how: Any
     ) -> Publication | None:
-        """Publish with a message about the outcome; return None if it could not be attempted."""
+        """Publish with a message about the outcome; return None if it could not be attempted.
+
+        `how` are options of `publications.publish`.
+        """
         try:
             publication = publications.publish(
-                profile, acting_user=actor(request), reason=reason, expected=expected
+                profile, acting_user=actor(request), reason=reason, **how
             )
         except (ProfileError, RunConflict, NotPermitted) as error:
             self.message_user(request, str(error), messages.WARNING)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.html import format_html
@@ -209,21 +208,6 @@ class OptimisationAdmin(RunAdmin[Optimisation]):
             "may_change": request.user.has_perm(CHANGE),
             **_result(row),
         }
-
-    @own_page("<int:pk>/draft/")
-    def draft_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Create a draft from the result, and open it in the workbench."""
-        row = self.seen(request, pk, CHANGE)
-        if request.method != "POST":
-            return self.back_to(pk)
-        try:
-            draft = optimisations.make_draft(row, acting_user=actor(request))
-        except SearchError as error:
-            self.message_user(request, str(error), messages.WARNING)
-            return self.back_to(pk)
-        text = gettext("The draft %(draft)s was created. Review it here before you publish it.")
-        self.message_user(request, text % {"draft": draft}, messages.SUCCESS)
-        return redirect(_workbench(draft))
 
 
 def _workbench(profile: SearchProfile) -> str:

@@ -28,6 +28,7 @@ from search.errors import SearchError
 from search.models import SearchProfile
 from search.tuning import candidate_pool_building, drafts, judging
 from search.tuning.admin.forms import WorkbenchForm
+from search.tuning.candidate_pools import Width
 from search.tuning.models import GoldenQuery
 
 VIEW, CHANGE, JUDGE = (
@@ -133,7 +134,9 @@ def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
 def pools_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Measure: build the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
-    candidate_pool_building.enqueue_both(configuration.current().profile(), draft)
+    active = configuration.current().profile()
+    for width in dict.fromkeys((Width.of(active), Width.of(draft))):
+        candidate_pool_building.enqueue(width)
     return {"building": 0.0}
 
 

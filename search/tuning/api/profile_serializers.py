@@ -38,17 +38,6 @@ def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
     return profile
 
 
-def published_profile(key: str) -> SearchProfile:
-    """The published profile with the key `name@version`. Raises UnknownProfile."""
-    name, _, version = key.partition("@")
-    rows = published().filter(name=name)
-    profile = rows.filter(version=_number(version)).first()
-    if profile is None:
-        text = gettext("There is no published profile %(key)s. Name it as name@version.")
-        raise UnknownProfile(text % {"key": repr(key)})
-    return profile
-
-
 def _number(version: str) -> int:
     """The number of a version; 0, which none has, for anything else."""
     return int(version) if version.isdecimal() and len(version) < 10 else 0

@@ -22,9 +22,8 @@ from common.api.serializers import Parameters
 from common.api.views import reads
 from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass
-from search.errors import ProfileError, RunConflict
+from search.errors import ProfileError, RunConflict, UnknownProfile
 from search.models import SearchProfile
-from search.models.profiles import in_force_first
 from search.tuning import diff, drafts
 from search.tuning.api.profile_serializers import (
     SEE_DRAFTS,
@@ -70,16 +69,14 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         return visible_profiles(self.request.user).prefetch_related("class_weights")
 
     def get_object(self) -> SearchProfile:
-        name, _, version = self.kwargs["profile"].partition("@")
-        matches = self.get_queryset().filter(name=name)
-        if version:
-            matches = matches.filter(version=int(version))
-        else:
-            matches = matches.exclude(state=SearchProfile.State.DRAFT)
-        profile = matches.order_by(*in_force_first()).first()
-        if profile is None:
-            raise Http404
-        if not version and self.request.method not in SAFE_METHODS:
+        key, rows = self.kwargs["profile"], self.get_queryset()
+        if "@" not in key:
+            rows = rows.exclude(state=SearchProfile.State.DRAFT)
+        try:
+            profile = named_profile(key, rows)
+        except UnknownProfile as error:
+            raise Http404 from error
+        if "@" not in key and self.request.method not in SAFE_METHODS:
             text = gettext("Name the version to change: profiles/%(key)s/ is the one in force.")
             raise ValidationError({"profile": [text % {"key": self.key_of(profile)}]})
         return profile

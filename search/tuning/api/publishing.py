@@ -20,7 +20,7 @@ from search.tuning import activation, gate_runs, publications
 from search.tuning.api.profile_serializers import (
     ProfileNameSerializer,
     named_profile,
-    published_profile,
+    published,
     visible_profiles,
 )
 from search.tuning.api.runs import CancelSerializer
@@ -173,9 +173,9 @@ class RollbackViewSet(ApiViewSet[Any]):
         """Roll back to a profile that was active before."""
         data = read_body(request, RollbackSerializer).validated_data
         profile = activation.roll_back(
-            published_profile(data["to"]) if "to" in data else None,
+            named_profile(data["to"], published()) if "to" in data else None,
             acting_user=actor(request),
             reason=data["reason"],
-            leaving=published_profile(data["leaving"]) if "leaving" in data else None,
+            leaving=named_profile(data["leaving"], published()) if "leaving" in data else None,
         )
         return self.respond(profile)

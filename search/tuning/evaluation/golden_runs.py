@@ -122,13 +122,13 @@ def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
             run.baseline.as_profile() if run.baseline else None,
             progress=lambda done, total: lease.report(done / total),
         )
-    figures_of = _figures(measured)
-    figures_of["by_query"] |= {
+    figures = figures_of(measured)
+    figures["by_query"] |= {
         golden.key: _refused_row(golden, refusal) for golden, refusal in queries if refusal
     }
     if before == conditions(golden_queries()):
-        figures_of["conditions"] = before
-    lease.finish(State.DONE, **figures_of)
+        figures["conditions"] = before
+    lease.finish(State.DONE, **figures)
     return measured
 
 
@@ -144,7 +144,7 @@ def complete(run: EvaluationRun) -> bool:
     return not run.is_open
 
 
-def _figures(measured: MeasuredPair) -> dict[str, Any]:
+def figures_of(measured: MeasuredPair) -> dict[str, Any]:
     """The result columns of a run."""
     side, space = measured.candidate, configuration.current().space
     classes = {

@@ -1,7 +1,6 @@
 """Golden queries, evaluation runs, publications, and the audit of profiles."""
 
 from search.tuning.models.experiments import (
-    Alert,
     EvaluationRun,
     Optimisation,
     QualityRun,

@@ -1,4 +1,4 @@
-"""What compares profiles: evaluation runs, the scheduled ones with their alerts, optimisations."""
+"""What compares profiles: evaluation runs, the scheduled ones, optimisations."""
 
 from __future__ import annotations
 
@@ -81,29 +81,6 @@ class QualityRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.date}: {self.get_status_display()}"
-
-
-class Alert(models.Model):
-    """A warning about a quality run; `to_mail`: its mail is not sent yet."""
-
-    run = models.OneToOneField(
-        EvaluationRun,
-        models.CASCADE,
-        related_name="alert",
-        help_text=_("The evaluation run that raised it; at most one alert per run."),
-    )
-    subject = models.CharField(max_length=200)
-    findings = models.JSONField(default=dict)
-    created = models.DateTimeField(default=timezone.now, editable=False)
-    to_mail = models.BooleanField(default=False, db_default=False)
-    attempts = models.PositiveIntegerField(default=0)
-    error = models.TextField(blank=True)
-
-    class Meta:
-        ordering = ("-created", "-pk")
-
-    def __str__(self) -> str:
-        return self.subject
 
 
 def new_salt() -> str:

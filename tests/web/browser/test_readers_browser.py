@@ -77,11 +77,6 @@ def test_a_mail_leads_to_the_document_and_the_pages_fit(
     page.get_by_role("link", name="Your page").click()
     expect(page.get_by_role("link", name="1 new document")).to_be_visible()
     page.locator(".saved summary").click()
-    page.get_by_role("button", name="Create a feed").click()
-    page.locator(".saved summary").click()
-    expect(page.get_by_label("Feed (Atom)")).to_have_value(
-        re.compile(f"/me/searches/{saved.public_id}/feed/.")
-    )
     assert overflow(page) <= 0
     for name in ("History", "Favourites", "API tokens"):
         page.locator(".own").get_by_role("link", name=name).click()
