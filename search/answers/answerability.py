@@ -75,8 +75,7 @@ def answerability(
         + SAID * own.share(own.lexemes_in(said))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + (ABSENT if is_absent else HEADING * _says_heading(own, best))
-        + NO_NUMBER
-        * (NUMBER.search(question) is not None and not gives_number(question, best.line))
+        + NO_NUMBER * (bool(NUMBER.search(question)) and not gives_number(question, best.line))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
