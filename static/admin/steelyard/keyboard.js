@@ -38,6 +38,7 @@
       if (!label) continue;
       label.id ||= `${list.id}-label`;
       part.setAttribute("aria-labelledby", `${label.id} select2-${list.id}-container`);
+      if (part.role === "combobox") part.setAttribute("aria-controls", `select2-${list.id}-results`);
     }
     for (const icon of document.querySelectorAll(".help-tooltip")) icon.setAttribute("role", "img");
     for (const head of document.querySelectorAll("thead th:empty")) {
