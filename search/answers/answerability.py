@@ -9,8 +9,9 @@ from itertools import permutations, product
 
 from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
+from search.answers.checking.dates import dates
 from search.answers.checking.names import bare, names, same_name
-from search.answers.checking.numerals import cardinals
+from search.answers.checking.numerals import cardinals, ordinals
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Statement
 from search.answers.question_forms import NUMBER
@@ -35,6 +36,8 @@ WIDEST = 6.0  # margins beyond it say no more; a guess
 USUAL_CONFIDENCE = 0.68
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+_COUNT = re.compile(r"\b(?:how many|wie viele)\b", re.IGNORECASE)
+_WORD = re.compile(r"\s+(\w+)")
 
 
 def answerability(
@@ -65,14 +68,14 @@ def answerability(
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
     said = " ".join([best.passage.title, *best.path, *parts])
-    is_absent = _names_something_absent(question, context) or _is_of_neighbour(said, lookup)
+    is_absent = _is_of_neighbour(question, said, lookup) or _lacks_a_name(question, context)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)
         + SAID * own.share(own.lexemes_in(said))
         + OTHER_NUMBER * any(each not in best.passage.text for each in _NUMBER.findall(question))
         + (ABSENT if is_absent else HEADING * _says_heading(own, best))
-        + NO_NUMBER * (NUMBER.search(question) is not None and not _has_number(best.line))
+        + NO_NUMBER * (bool(NUMBER.search(question)) and not gives_number(question, best.line))
         + CONSTANT
     )
     probability = 1 / (1 + math.exp(-logit))
@@ -80,7 +83,9 @@ def answerability(
 
 
 def gives_number(question: str, sentence: str) -> bool:
-    """Whether a question asks for a number, and a sentence has one."""
+    """Whether a question asks for a number, and a sentence has one: no day, if it asks how many."""
+    for day in reversed([*dates(sentence)] if _COUNT.search(question) else ()):
+        sentence = sentence[: day.start] + sentence[day.end :]
     return NUMBER.search(question) is not None and _has_number(sentence)
 
 
@@ -91,7 +96,7 @@ def _says_heading(question: QuestionWords, best: Offer) -> bool:
     return heading != best.passage.title and bool(own) and all(map(question.lexemes_in, own))
 
 
-def _names_something_absent(question: str, context: Context) -> bool:
+def _lacks_a_name(question: str, context: Context) -> bool:
     """Whether the context lacks an identifier of the question, or all words of a name."""
     is_german = any(primary_code(each.language) == "de" for each in context.passages)
     own = () if is_german else tuple(names(question))  # there capitals are no sign of a name
@@ -110,12 +115,12 @@ def _names_something_absent(question: str, context: Context) -> bool:
     return not all(any(same_name(*pair) for pair in product(each, known)) for each in parts)
 
 
-def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
+def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
     """Whether a piece says a numbered name of the question with other numbers alone: of hall B,
-    where hall A is asked for.
+    where hall A is asked for, of the second quarter in place of the third.
     """
-    said = numbered_names(piece)
-    for word, code in lookup.numbered:
+    said = [*numbered_names(piece), *_ordered_names(piece)]
+    for word, code in (*lookup.numbered, *_ordered_names(question)):
         codes = {other for name, other in said if name == word}
         if not codes or word in STOP or YEAR.fullmatch(code):
             continue
@@ -124,6 +129,12 @@ def _is_of_neighbour(piece: str, lookup: RecordLookup) -> bool:
         if code not in codes and not (code[-1].isdigit() and re.search(listed, piece)):
             return True
     return False
+
+
+def _ordered_names(text: str) -> list[tuple[str, str]]:
+    """The names of an ordinal and a word in a text: ("quarter", "third")."""
+    places = ((each.text.casefold(), _WORD.match(text, each.end)) for each in ordinals(text))
+    return [(match[1].casefold(), number) for number, match in places if match]
 
 
 def _has_number(text: str) -> bool:

@@ -13,12 +13,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
 from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
-from search.domain import (
-    Classification,
-    Query,
-    QueryClass,
-    Weights,
-)
+from search.domain import Classification, Query, QueryClass, Weights
 from search.query.classifiers import QueryModel
 from search.query.rule_classifier import FALLBACK_CONFIDENCE, FALLBACK_RULE
 

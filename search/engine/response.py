@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext
 
+from ingestion.lexical.languages import text_config
 from ingestion.models import Document
 from search.domain import (
     Classification,
@@ -38,7 +39,7 @@ from search.presentation.notices import (
 )
 from search.presentation.records import RecordLookup
 from search.presentation.results import Result, results_for
-from search.query.language import OtherLanguage, other_language
+from search.query.language import OtherLanguage, other_language, unfamiliar
 from search.query.spelling_correction import correctable
 
 RELEVANT = 0.5  # of the best score; a guess
@@ -158,11 +159,23 @@ class SearchResponse:
         """Whether probably nothing answers the query.
 
         True for a low confidence with words of the query that no searched text contains, or below
-        half of the threshold.
+        half of the threshold. Not where the model does not know the question's language, and the
+        first hit is in it: there the words that it shares say more than those that it lacks.
         """
-        if not self.low_confidence or self.confidence is None:
+        if not self.low_confidence or self.confidence is None or self._is_led_by_words:
             return False
         return bool(self.unknown) or self.confidence < self.profile.confidence_threshold / 2
+
+    @property
+    def _is_led_by_words(self) -> bool:
+        """Whether the first hit is in the question's language, and the model does not know it."""
+        candidates, space = self.ranking.candidates, self.configuration and self.configuration.space
+        supported = space.languages if space else ()
+        name = unfamiliar(candidates.query.text, candidates.readings, supported)
+        if not (name and self.hits):
+            return False
+        row = candidates.rows["language"][candidates.rows["chunk"] == self.hits[0].chunk_id][0]
+        return bool(row >= 0 and text_config(candidates.languages[row]).title() == name)
 
     @property
     def evidence(self) -> EvidenceLevel:

@@ -176,6 +176,8 @@ class SearchForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
+        # The API's name of it, which people write by hand, too.
+        cleaned["q"] = cleaned["q"] or clean_text(self.data.get("query", ""))
         after, before = cleaned.get("after"), cleaned.get("before")
         if after and before and after > before:
             self.add_error(

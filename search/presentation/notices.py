@@ -13,12 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import Collection, Document
 from ingestion.models.collections import language_name
 from ingestion.models.visibility import Viewer
-from search.domain import (
-    Candidates,
-    Query,
-    Signal,
-    Stage,
-)
+from search.domain import Candidates, Query, Signal, Stage
 from search.query.language import OtherLanguage
 from search.query.parse import QUOTES
 from search.retrieval import Filters

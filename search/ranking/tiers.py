@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from search.domain import (
-    ABSENT,
-    Candidate,
-    Integers,
-    Query,
-    QueryIdentifier,
-    Tier,
-)
+from search.domain import ABSENT, Candidate, Integers, Query, QueryIdentifier, Tier
 
 # As `ingestion.identifiers.Place`, in which the heading of the passage's own section is -1.
 PLACES = ("title", "heading", "text")

@@ -20,12 +20,7 @@ from common.accounts.models import User
 from search.analytics.models import SearchEvent
 from search.analytics.pseudonyms import is_prefetched
 from search.query import MAX_QUERY_CHARS
-from search.readers.models import (
-    HistoryEntry,
-    OwnQuerySet,
-    Params,
-    ReaderSettings,
-)
+from search.readers.models import HistoryEntry, OwnQuerySet, Params, ReaderSettings
 
 logger = logging.getLogger(__name__)
 

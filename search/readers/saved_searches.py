@@ -12,11 +12,7 @@ from ingestion.metadata import clean
 from search.engine import configuration
 from search.engine.read import read_query
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
-from search.readers.models import (
-    OwnQuerySet,
-    Params,
-    SavedSearch,
-)
+from search.readers.models import OwnQuerySet, Params, SavedSearch
 
 # Guesses: more than a reader can survey, few enough for a worker to look through.
 MOST_SEARCHES = 100

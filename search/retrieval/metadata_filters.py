@@ -12,10 +12,7 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Valu
 from common.database import named
 from ingestion.metadata import read_value
 from ingestion.models import Document
-from search.domain import (
-    Comparison,
-    MetadataFilter,
-)
+from search.domain import Comparison, MetadataFilter
 
 _COLUMN = "document__metadata"
 # A date or a date and time, as `ingestion.metadata` writes them. They compare as text.

@@ -234,6 +234,12 @@ class TestModelsLanguages:
         assert answer.weights.vector >= before.vector
         assert not any("does not support" in note for note in answer.notes)
 
+    def test_words_that_no_text_has_hide_nothing_in_a_language_unknown_to_the_model(self) -> None:
+        answer = self.ask("Wie schwer darf ich die Ventile alleine heben", "werk")
+        assert (answer.low_confidence, bool(answer.unknown)) == (True, True)
+        assert not answer.fits_nothing
+        assert self.ask("Wie schwer darf ich die Ventile alleine heben", "works").fits_nothing
+
     def test_language_is_recognised_by_its_script(self) -> None:
         assert "does not support Chinese" in self.ask("图书馆几点开门", "shelf").notes[0]
         assert "does not support Japanese" in self.ask("カメラの使い方", "shelf").notes[0]

@@ -410,7 +410,9 @@ def test_too_many_questions_are_throttled(client: Client, monkeypatch: pytest.Mo
     assert client.post("/answers/", {"q": QUESTION}).status_code == 429
 
 
-def test_a_refusal_is_one_line(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_one_line(
+    client: Client, member: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from search.answers import answering
     from search.answers.domain import AnswerParameters
 
@@ -423,6 +425,10 @@ def test_a_refusal_is_one_line(client: Client, monkeypatch: pytest.MonkeyPatch) 
         assert "<p>No.</p>" in answer
         for gone in ("Open in the document", "nearest", "Helpful?", "<details", "<button type"):
             assert gone not in answer.replace('<button type="button" class="quiet unfold"', "")
+    client.force_login(member)
+    signed_in = client.get("/", {"q": QUESTION}).content.decode()
+    assert "No answer" in signed_in
+    assert "follow-up" not in signed_in
 
 
 # --- who may read it ---------------------------------------------------------------------------

@@ -57,6 +57,12 @@ def test_result_shows_its_place_and_marks_the_words(client: Client) -> None:
     assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+&amp;q=connection', first)
 
 
+def test_the_apis_name_of_the_question_searches_too(client: Client) -> None:
+    by_hand = client.get("/", {"query": "connection timeouts"}).content.decode()
+    assert headings(by_hand) == headings(ask(client, "connection timeouts"))
+    assert 'value="connection timeouts"' in by_hand
+
+
 def test_parts_and_adjustments_of_a_score_add_up_to_it(client: Client) -> None:
     html = ask(client, "connection timeouts")
     checked = 0

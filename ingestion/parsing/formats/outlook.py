@@ -20,11 +20,7 @@ from ingestion.domain import Unit, Why
 from ingestion.errors import DamagedFile, ParseLimitExceeded
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.mail import read_message
-from ingestion.parsing.formats.mime import (
-    alternatives,
-    attachment,
-    leaf,
-)
+from ingestion.parsing.formats.mime import alternatives, attachment, leaf
 from ingestion.parsing.formats.tnef import RTF_NAME, NotTnef, plain_rtf
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source

@@ -19,6 +19,7 @@ from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
     LONGEST_HEADING,
     with_outline,
+    with_steps,
     without_repeats,
 )
 from ingestion.parsing.formats.pdf_layout import (
@@ -99,7 +100,8 @@ def _extraction(source: Source, document: PdfDocument) -> Extraction:
     read = {page.number for page in pages} - set(unreadable)
     note_pages(completeness, source, read, (empty, scanned))
     running = joined_across_pages(without_contents(without_furniture(with_headings(pages))))
-    written = without_repeats(with_outline(running, facts))
+    titled = with_outline(running, facts) if facts.outline else with_steps(running)
+    written = without_repeats(titled)
     blocks = with_notes(written, words.notes)
     keeper = PartKeeper(source.scratch, source.limits)
     for name, data in attached_files(document, source.limits.archive_entries):

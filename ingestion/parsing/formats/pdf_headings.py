@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.pdf_metadata import PdfFacts, outline_key
 
 LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+_STEP = re.compile(r"\d{1,2}[.)]\s")
+_FEWEST_STEPS = 3  # A guess.
 # A shorter paragraph may be repeated on purpose. A guess.
 _LONG = 40
 
@@ -16,13 +21,22 @@ _LONG = 40
 def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
     """The blocks; titles in the file's outline become headings of the outline's level."""
     for block in blocks:
-        level = None
+        level = 0
         if block.kind in _TITLE_KINDS and len(block.text) <= LONGEST_HEADING:
-            level = facts.outline.get((block.page or 0, outline_key(block.text)))
-        if level:
-            yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
-        else:
-            yield block
+            level = facts.outline.get((block.page or 0, outline_key(block.text)), 0)
+        titled = Block(BlockKind.HEADING, block.text, level=level, page=block.page)
+        yield titled if level else block
+
+
+def with_steps(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks; numbered headings one after the other, without text, become items of a list."""
+    for are_steps, run in groupby(
+        blocks, lambda one: one.kind is BlockKind.HEADING and bool(_STEP.match(one.text))
+    ):
+        steps = list(run)
+        if are_steps and len(steps) >= _FEWEST_STEPS:
+            steps = [replace(one, kind=BlockKind.LIST_ITEM, level=0) for one in steps]
+        yield from steps
 
 
 def without_repeats(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -14,11 +14,7 @@ from email.mime.message import MIMEMessage
 from email.mime.multipart import MIMEMultipart
 
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.mime import (
-    alternatives,
-    attachment,
-    leaf,
-)
+from ingestion.parsing.formats.mime import alternatives, attachment, leaf
 
 _SIGNATURE = b"\x78\x9f\x3e\x22"
 _HEADER = 6

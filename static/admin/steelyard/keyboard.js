@@ -30,10 +30,19 @@
       part.removeAttribute("role");
       part.removeAttribute("aria-label");
     }
-    // Select2 puts its field for words beside the list that the label names.
-    for (const field of document.querySelectorAll(".select2-search__field")) {
-      const list = field.closest(".select2")?.previousElementSibling;
-      if (list?.labels?.length) field.setAttribute("aria-label", list.labels[0].textContent.trim());
+    // Select2 names its parts by the chosen value alone, or not at all.
+    for (const part of document.querySelectorAll(":is(.select2, .select2-dropdown) [role$=box]")) {
+      const own = part.closest(".select2") ?? document.querySelector(".select2.select2-container--open");
+      const list = own?.previousElementSibling;
+      const label = list?.labels?.[0];
+      if (!label) continue;
+      label.id ||= `${list.id}-label`;
+      part.setAttribute("aria-labelledby", `${label.id} select2-${list.id}-container`);
+      if (part.role === "combobox") part.setAttribute("aria-controls", `select2-${list.id}-results`);
+    }
+    for (const icon of document.querySelectorAll(".help-tooltip")) icon.setAttribute("role", "img");
+    for (const head of document.querySelectorAll("thead th:empty")) {
+      head.replaceWith(document.createElement("td"));
     }
   }
 

@@ -385,6 +385,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "The shed has twelve beams.", True),
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | oak beams", False),
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
+        ("How many beams are in the shed?", "The beams came to the shed on 19 March.", False),
+        ("How many beams came in March?", "On 19 March 7 beams came.", True),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
@@ -395,6 +397,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where are the beams of shed B?", "The beams of shed A and shed B lie on racks.", True),
         ("Where are the beams of shed 3?", "The beams of shed 2 and 3 lie on racks.", True),
         ("Where are the beams of shed 3?", "The beams of shed 12 lie on 3.5 racks.", False),
+        ("Where are the beams of the third shed?", "The beams of the second shed lie here.", False),
+        ("Where are the beams of the third shed?", "The beams of the third shed lie here.", True),
         ("Where did beams of May 1888 lie?", "Beams of May 1889 lie here, 1888 there.", True),
     ],
 )

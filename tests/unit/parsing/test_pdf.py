@@ -10,11 +10,12 @@ from reportlab.pdfgen.canvas import Canvas
 from ingestion.domain import BlockKind, Gap, Unit, Why
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.parsing.formats.pdf import plain
+from ingestion.parsing.formats.pdf_headings import with_steps
 from ingestion.parsing.formats.pdf_metadata import iso_date, stated_title
 from tests.samples import builders
 
 from .conftest import Parse
-from .shorthand import h, p
+from .shorthand import h, li, p
 
 LONG = "The weight slides along the beam until the beam is level and the mark is read. " * 8
 
@@ -132,6 +133,15 @@ def test_outline_titles_become_headings(parse: Parse) -> None:
     blocks = parse(out.getvalue(), "a.pdf").blocks
     assert blocks[0] == h(2, "2.1 Small heading", page=1)
     assert [block.kind for block in blocks[1:]] == [BlockKind.PARAGRAPH] * 2
+
+
+def test_numbered_headings_without_text_are_steps() -> None:
+    steps = ["1. Open the lid.", "2. Press the knob.", "3. Wait."]
+    section = [h(2, "2 Start"), *(h(3, step) for step in steps), h(2, "3 Care"), p("Oil it.")]
+    assert list(with_steps(section)) == [section[0], *(li(0, step) for step in steps), *section[4:]]
+    clauses = [block for step in steps for block in (h(2, step), p("Text."))]
+    assert list(with_steps(clauses)) == clauses
+    assert list(with_steps(section[:3])) == section[:3]
 
 
 def test_sideways_pages_are_turned(parse: Parse) -> None:

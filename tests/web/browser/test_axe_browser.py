@@ -29,6 +29,7 @@ ADMIN = (
     "", "ingestion/document/", "ingestion/document/add/", "ingestion/document/{document}/change/",
     "ingestion/collection/add/", "ingestion/import/add/", "ingestion/identifierpattern/",
     "search/searchprofile/{profile}/change/", "{workbench}", "webhooks/webhook/add/",
+    "search/pin/add/", "search/classrule/", "auth/group/add/",
 )  # fmt: skip
 
 # Of Swagger UI's own markup: a second <main>, and buttons within buttons.
