@@ -23,7 +23,7 @@ from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
 
-from common import circuit_breaker, metrics
+from common import circuit_breaker
 from common.probes import Finding, State, examine
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
@@ -261,11 +261,10 @@ def test_health_reports_unwritable_storage(
 
 @pytest.fixture
 def crew(monkeypatch: pytest.MonkeyPatch, settings: Any) -> dict[str, list[dict[str, str]]]:
-    """The workers that answer: one that takes from every queue. And a beat."""
+    """The workers that answer: one that takes from every queue."""
     answers = {"celery@here": [{"name": each.name} for each in settings.CELERY_TASK_QUEUES]}
     inspected = SimpleNamespace(active_queues=lambda: answers)
     monkeypatch.setattr(services.current_app.control, "inspect", lambda **_: inspected)
-    metrics.runs("beat")
     return answers
 
 
