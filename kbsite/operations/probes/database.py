@@ -17,8 +17,7 @@ from common.accounts.models import User
 from common.accounts.second_factor import FACTORS
 from common.accounts.tokens import everlasting
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
-from ingestion.identifiers import regex_problems
-from ingestion.models import EmbeddingSpace, IdentifierPattern
+from ingestion.models import EmbeddingSpace
 from ingestion.models.statistics import differences
 from ingestion.spaces.allowed_servers import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
@@ -28,9 +27,7 @@ from kbsite.operations.probes import findings
 from search.domain import OPTIONAL, Signal
 from search.engine import configuration
 from search.errors import SearchError
-from search.models import ClassRule, ClassWeights, SearchProfile
-from search.query.rule_classifier import pattern_problems
-from search.ranking.text_boosts import anchor_problem, parse_boosts
+from search.models import ClassWeights, SearchProfile
 from search.signals import registry
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
@@ -190,30 +187,6 @@ def spaces() -> Iterator[Finding]:
     for space in rows:
         if reason := why_refused(space.config):
             yield look(f"{space}: {reason}", advice, "W021")
-
-
-@register("expressions", Occasion.ROWS)
-def expressions() -> Iterator[Finding]:
-    """Stored regular expressions that RE2 does not support: they match nothing."""
-    for kind, row, problems in _expressions():
-        if problems:
-            text = f"The {kind} “{row}” matches nothing: {problems[0]}"
-            advice = "Change it in the admin. Documents follow when they are reprocessed."
-            yield look(text, advice, "W022")
-
-
-def _expressions() -> Iterator[tuple[str, object, list[str]]]:
-    """The kind, the row and the problems of each expression that an administrator entered."""
-    for pattern in IdentifierPattern.objects.all():
-        yield "identifier pattern", pattern, regex_problems(pattern.regex)
-    for rule in ClassRule.objects.exclude(pattern=""):
-        yield "classifier rule", rule, pattern_problems(rule.pattern)
-    for profile in SearchProfile.objects.exclude(state=SearchProfile.State.RETIRED):
-        if profile.bypass:
-            yield "bypass of", profile, regex_problems(profile.bypass)
-        for boost in parse_boosts(profile.boosts):
-            if problem := anchor_problem(boost):
-                yield f"anchor of the boost “{boost.name}” of", profile, [problem]
 
 
 @register("signals", Occasion.ROWS)
