@@ -79,9 +79,7 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
     found = samples(response.content)
     assert found["steelyard_server_up", frozenset({("server", "database")})] == 1
     assert found["steelyard_server_up", frozenset({("server", "redis")})] == 1
-    assert found["steelyard_queue_messages", frozenset({("queue", "bulk")})] >= 0
     assert found["steelyard_disk_free_bytes", frozenset({("folder", "files")})] > 0
-    assert found["steelyard_database_bytes", frozenset()] > 1_000_000
 
 
 @pytest.mark.django_db

@@ -9,14 +9,13 @@ from django.conf import settings
 from django.db import ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
-from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
 from common import parts
 from common.accounts.models import User
 from common.accounts.second_factor import FACTORS
 from common.accounts.tokens import everlasting
-from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
+from common.probes import Finding, Occasion, look, ok, register, wrong
 from ingestion.models import EmbeddingSpace
 from ingestion.models.statistics import differences
 from ingestion.spaces.allowed_servers import why_refused
@@ -35,29 +34,6 @@ PGVECTOR_AT_LEAST = (0, 7)
 # 0.8.3 and 0.8.4 mend indexes that a vacuum could damage (pgvector's CHANGELOG.md).
 PGVECTOR_MENDED = (0, 8, 4)
 POSTGRES_AT_LEAST = 16
-# Tables whose size says how large the library is, and their names in the metric.
-TABLES = {
-    "ingestion_document": "documents",
-    "ingestion_chunk": "passages",
-    "ingestion_chunkembedding": "embeddings",
-    "analytics_searchevent": "search_events",
-}
-
-
-def size_gauges() -> Iterator[Metric]:
-    rows = gauge("rows", "Rows of large tables, as Postgres estimates them.", "table")
-    size = gauge("database_bytes", "Size of the database on its disk.")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname, greatest(reltuples, 0), pg_database_size(current_database())"
-            " FROM pg_class WHERE oid = ANY(SELECT to_regclass(name) FROM unnest(%s::text[]) name)",
-            [list(TABLES)],
-        )
-        for table, estimate, size_now in cursor.fetchall():
-            rows.add_metric([TABLES[table]], estimate)
-            size.samples.clear()
-            size.add_metric([], size_now)
-    yield from (rows, size)
 
 
 @register(
@@ -66,7 +42,6 @@ def size_gauges() -> Iterator[Metric]:
     start="Run: manage.py services start"
     if settings.EMBEDDED_POSTGRES
     else "Start it, or correct DATABASE_URL.",
-    gauges=size_gauges,
 )
 def database() -> Iterator[Finding]:
     """The database: reachability, version, and the findings of `check --database`."""

@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 from prometheus_client import Metric
 
 from common import heartbeat
-from common.jobs import INTERACTIVE, Job, due, free, waiting_in
+from common.jobs import INTERACTIVE, Job, due, free
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
@@ -103,14 +103,7 @@ def redis_server() -> Iterator[Finding]:
     yield ok(f"{name} {release}")
 
 
-def queue_gauges() -> Iterator[Metric]:
-    metric = gauge("queue_messages", "Messages that wait in a queue.", "queue")
-    for queue, messages in waiting_in([each.name for each in settings.CELERY_TASK_QUEUES]).items():
-        metric.add_metric([queue], messages)
-    yield metric
-
-
-@register("workers", needs="redis", alive=heartbeat.answers, vital=False, gauges=queue_gauges)
+@register("workers", needs="redis", alive=heartbeat.answers, vital=False)
 def workers() -> Iterator[Finding]:
     """The number of answering workers, and the queues that no worker serves."""
     try:
