@@ -276,15 +276,6 @@ def test_doctor_finds_no_fault_in_a_working_site(crew: Mapping[str, object], ser
         assert f"ok     {name}" in text
 
 
-@pytest.mark.django_db
-def test_doctor_prints_json(crew: Mapping[str, object]) -> None:
-    _, text = doctor("--json")
-    rows = [json.loads(line) for line in text.splitlines()]
-    assert {row["state"] for row in rows} <= {"ok", "look", "wrong"}
-    assert all(row["advice"] for row in rows if row["state"] != "ok")
-    assert len({row["name"] for row in rows}) > 12
-
-
 def test_doctor_examines_the_rest_without_a_database(
     crew: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
