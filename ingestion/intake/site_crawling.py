@@ -97,7 +97,7 @@ def read_sitemap(file: IO[bytes], url: str, limit: int) -> Sitemap:
     """
     is_packed = file.read(len(_GZIP_START)) == _GZIP_START
     file.seek(0)
-    plain = gzip.GzipFile(fileobj=file) if is_packed else file
+    plain = gzip.GzipFile(fileobj=file, mode="rb") if is_packed else file
     try:
         head = plain.read(512)
         plain.seek(0)

@@ -67,7 +67,8 @@ def test_outage_is_reported_in_the_format_of_each_api(away: None, visitor: Clien
     assert (api.status_code, api["Retry-After"]) == (503, "5")
     assert api["Content-Type"] == "application/problem+json"
     assert (api.json()["status"], api.json()["code"]) == (503, "unavailable")
-    compatible = visitor.post("/v1/chat/completions", "{}", content_type="application/json")
+    question = {"model": "steelyard:instant", "messages": [{"role": "user", "content": "slam"}]}
+    compatible = visitor.post("/v1/chat/completions", question, content_type="application/json")
     assert compatible.status_code == 503
     assert compatible.json()["error"]["type"] == "server_error"
     assert "nothing was changed" in compatible.json()["error"]["message"]
