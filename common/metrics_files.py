@@ -9,20 +9,17 @@ files is that of the processes which ever ran at once.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector
-
-with suppress(ImportError):  # Windows: each process then has its own metrics only
-    import fcntl
 
 logger = logging.getLogger(__name__)
 
@@ -78,8 +75,7 @@ class _Slot:
 
 
 _slot = _Slot()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_slot.after_fork)
+os.register_at_fork(after_in_child=_slot.after_fork)
 
 
 def keep_in(folder: Path) -> bool:
@@ -93,7 +89,7 @@ def keep_in(folder: Path) -> bool:
             _leave_to_owner(folder, of=folder.parent)
     except OSError:
         return False
-    if "fcntl" not in globals() or not os.access(folder, os.W_OK | os.X_OK):
+    if not os.access(folder, os.W_OK | os.X_OK):
         return False
     os.environ[VARIABLE] = str(folder)
     # The class calls it at once, before there is anything to describe.
