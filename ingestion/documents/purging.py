@@ -110,7 +110,8 @@ def purge_bin() -> None:
     """Have workers purge what has been in the bin for the grace period."""
     limit = timezone.now() - grace()
     expired = Document.objects.filter(deleted_at__lte=limit).exclude(deleted_at=LONG_AGO)
-    purge_later(_one_by_one(expired), acting_user=None)
+    # Parts go with their whole.
+    purge_later(expired.exclude(parent__deleted_at__lte=limit).only("pk"), acting_user=None)
     for collection in Collection.objects.filter(deleted_at__lte=limit):
         begin_purge(collection)
 

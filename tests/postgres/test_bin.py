@@ -25,7 +25,7 @@ from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
 from ingestion.lexical import bm25_weights
-from ingestion.models import Chunk, Document, DocumentVersion, State, TermFrequency
+from ingestion.models import Chunk, Document, DocumentVersion, Purge, State, TermFrequency
 from search.models import Pin
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.factories import empty_bin, make_collection, make_document, upload
@@ -122,7 +122,13 @@ def test_deleting_and_restoring_an_archive_includes_its_members() -> None:
         services.restore([parts[1]], acting_user=None)
     services.restore([whole], acting_user=None)
     assert set(titles("enclosed number")) == {"Letter", "Part 2"}
-    services.purge([whole])
+    services.delete([whole], acting_user=None)
+    Document.objects.update(deleted_at=timezone.now() - purging.grace())
+    services.purge_bin()
+    # The whole is condemned once, with its parts.
+    assert Purge.objects.count() == 1
+    assert set(Document.objects.values_list("deleted_at", flat=True)) == {purging.LONG_AGO}
+    empty_bin()
     assert not Document.objects.exists()
 
 
