@@ -156,7 +156,7 @@ FEATURES = (
     Feature("Bases of API and admin", "common/", "api_schema api_errors api_fuzz idempotency "
             "legacy_fields circuit jobs", pages="admin/steelyard/"),
     Feature("Monitoring", "kbsite/operations/ common/metrics common/log common/probes "
-            "kbsite/management/commands/doctor kbsite/management/commands/metrics",
+            "kbsite/management/commands/doctor",
             "metrics logs deploy_checks alert doctor", "METRICS LOG_"),
     Feature("Backups", "kbsite/operations/backups kbsite/operations/dumps "
             "kbsite/management/commands/backup kbsite/management/commands/restore",

@@ -81,7 +81,7 @@ class Actor:
         services.restore([self._one_of(binned)], acting_user=None)
 
     def purge(self) -> None:
-        services.purge([self._one_of(Document.objects.all())], acting_user=None)
+        services.purge([self._one_of(Document.objects.all())])
 
     def reprocess(self) -> None:
         services.reprocess([self._one_of(Document.objects.undeleted())], acting_user=None)

@@ -55,8 +55,7 @@ def _after_fork() -> None:
         holder.forget_inherited()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class TimedOut(Exception):

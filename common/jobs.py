@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -347,18 +347,9 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
 
 def waiting(queue: str) -> int:
     """The number of messages waiting in a queue; 0 if it does not exist yet."""
-    return waiting_in([queue])[queue]
-
-
-def waiting_in(queues: Sequence[str]) -> dict[str, int]:
-    """The number of messages waiting in each queue, by one connection."""
-    counts = dict.fromkeys(queues, 0)
-    with current_app.connection_for_read() as connection:
-        channel = connection.default_channel
-        for queue in queues:
-            with suppress(connection.channel_errors):
-                counts[queue] = int(channel.queue_declare(queue, passive=True).message_count)
-    return counts
+    with current_app.connection_for_read() as connection, suppress(connection.channel_errors):
+        return int(connection.default_channel.queue_declare(queue, passive=True).message_count)
+    return 0
 
 
 def _send_job(model: type[Job], pk: int, seconds: float) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Histogram
 
 # Upper bounds in seconds: of what a reader waits for, and of work in the background.
 _READER = (0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0)
@@ -111,12 +111,6 @@ TASK_SECONDS = Histogram(
 TASKS_SENT = Counter(
     "steelyard_tasks_sent", "Messages sent to the workers, by task; beat sends most.", ["task"]
 )
-PROCESSES = Gauge(
-    "steelyard_processes",
-    "Processes that run on this machine by program: web, beat, or the worker's name.",
-    ["program"],
-    multiprocess_mode="livesum",
-)
 
 
 def count(counter: Counter, amount: float = 1, **labels: str) -> None:
@@ -140,12 +134,6 @@ def timed(histogram: Histogram, **labels: str) -> Iterator[dict[str, str]]:
         yield current
     finally:
         observe(histogram, time.perf_counter() - started, **current)
-
-
-def runs(program: str) -> None:
-    """Register this process as a running `program` until it ends."""
-    with suppress(OSError):
-        PROCESSES.labels(program).set(1)
 
 
 def count_search(

@@ -9,20 +9,17 @@ files is that of the processes which ever ran at once.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from prometheus_client import REGISTRY, CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector
-
-with suppress(ImportError):  # Windows: each process then has its own metrics only
-    import fcntl
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +27,7 @@ logger = logging.getLogger(__name__)
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 # Bytes of a process' files. They are reserved because a write into a mapped file without room on
 # the disk would kill the process. Twice what all labels together take.
-_SIZES = {"histogram": 1 << 20, "counter": 1 << 18, "gauge_livesum": 1 << 14}
+_SIZES = {"histogram": 1 << 20, "counter": 1 << 18}
 
 
 class _Slot:
@@ -65,8 +62,6 @@ class _Slot:
                 continue
             break
         try:
-            # Gauges describe running processes: those of the slot's last process are obsolete.
-            (folder / f"gauge_livesum_{number}.db").unlink(missing_ok=True)
             for kind, size in _SIZES.items():
                 _reserve(folder / f"{kind}_{number}.db", size)
         except OSError:
@@ -80,8 +75,7 @@ class _Slot:
 
 
 _slot = _Slot()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_slot.after_fork)
+os.register_at_fork(after_in_child=_slot.after_fork)
 
 
 def keep_in(folder: Path) -> bool:
@@ -95,7 +89,7 @@ def keep_in(folder: Path) -> bool:
             _leave_to_owner(folder, of=folder.parent)
     except OSError:
         return False
-    if "fcntl" not in globals() or not os.access(folder, os.W_OK | os.X_OK):
+    if not os.access(folder, os.W_OK | os.X_OK):
         return False
     os.environ[VARIABLE] = str(folder)
     # The class calls it at once, before there is anything to describe.
@@ -110,23 +104,9 @@ def registry() -> CollectorRegistry:
     folder = Path(os.environ.get(VARIABLE, ""))
     if VARIABLE not in os.environ or not folder.is_dir():
         return REGISTRY
-    for gauges in folder.glob("gauge_livesum_*.db"):
-        _remove_if_dead(gauges, folder / f"{gauges.stem.rpartition('_')[2]}.lock")
     shared = CollectorRegistry()
     MultiProcessCollector(shared, path=str(folder))
     return shared
-
-
-def _remove_if_dead(gauges: Path, lock: Path) -> None:
-    """Remove the gauges of a process that ended; no other can take its slot meanwhile."""
-    handle = _opened(lock)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        gauges.unlink(missing_ok=True)
-    except OSError:
-        pass  # the process is running
-    finally:
-        os.close(handle)
 
 
 def _reserve(path: Path, size: int) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.accounts.models import User
@@ -79,14 +78,6 @@ class Sight:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Somebody who may read a collection, and why."""
-
-    user: User
-    reasons: tuple[str, ...]
-
-
 def seen_by(person: User) -> list[Sight]:
     """All collections outside the bin by name, with the reason why the person may read each.
 
@@ -95,40 +86,6 @@ def seen_by(person: User) -> list[Sight]:
     own = set(person.groups.values_list("pk", flat=True)) if person.is_active else set()
     rows = Collection.objects.undeleted().prefetch_related("groups").order_by("name")
     return [Sight(row, tuple(_reasons(person, row, own))) for row in rows]
-
-
-def readers_of(collection: Collection, audience: Collection | None = None) -> list[Reader]:
-    """The active people who may read the collection for a reason of their own, by name.
-
-    If the collection is open to everybody or to all who sign in, that openness is the reason,
-    and nobody is listed. With a narrower `audience` those of it who may read the collection.
-    """
-    scope = audience or collection
-    if collection.deleted_at is not None or scope.visibility != Visibility.GROUPS:
-        return []
-    rule = Q(groups__in=scope.groups.all()) | Q(is_superuser=True) | Q(pk__in=scope.people.all())
-    people = User.objects.filter(rule, is_active=True).order_by("username").distinct()
-    readers = []
-    for person in people.prefetch_related("groups"):
-        own = {group.pk for group in person.groups.all()}
-        if any(_reasons(person, collection, own)):
-            readers.append(Reader(person, tuple(_reasons(person, scope, own))))
-    return readers
-
-
-def openness(collection: Collection) -> str:
-    """The audience of the collection, in words."""
-    if collection.deleted_at is not None:
-        return gettext("It is in the bin: nobody reads it until it is restored.")
-    match collection.visibility:
-        case Visibility.PUBLIC:
-            return gettext("It is open to everybody, also to visitors who are not signed in.")
-        case Visibility.SIGNED_IN:
-            return gettext("It is open to all who sign in.")
-    names = ", ".join(sorted(group.name for group in collection.groups.all()))
-    return gettext("It is open to the members of %(groups)s, and to superusers.") % {
-        "groups": names or gettext("no group")
-    }
 
 
 def _reasons(person: User, collection: Collection, own: set[int]) -> Iterator[str]:
@@ -142,7 +99,5 @@ def _reasons(person: User, collection: Collection, own: set[int]) -> Iterator[st
         shared: list[Group] = [group for group in collection.groups.all() if group.pk in own]
         for group in sorted(shared, key=lambda one: one.name):
             yield gettext("member of the group “%(group)s”") % {"group": group.name}
-    if collection.within_id is not None and person in collection.people.all():
-        yield gettext("named as a reader")
     if person.is_superuser:
         yield gettext("superuser")

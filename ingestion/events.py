@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.contrib.admin.models import DELETION, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.dispatch import Signal
@@ -32,8 +32,8 @@ def log(user: User | None, target: Model, flag: int, message: str) -> None:
     LogEntry.objects.log_actions(user.pk, queryset, flag, message, single_object=True)
 
 
-def forget(user: User | None, document: Document) -> None:
-    """Remove the title and file names from a document's audit rows, and record its deletion."""
+def forget(document: Document) -> None:
+    """Remove the title and file names from a document's audit rows, and log its deletion."""
     name = f"Document {document.public_id}"
     kind = ContentType.objects.get_for_model(Document)
     entries = LogEntry.objects.filter(content_type=kind, object_id=str(document.pk))
@@ -41,17 +41,7 @@ def forget(user: User | None, document: Document) -> None:
         entry.object_repr = name
         entry.change_message = entry.change_message.partition(":")[0]
     LogEntry.objects.bulk_update(entries, ["object_repr", "change_message"], batch_size=500)
-    if user is None:
-        logger.info("%s: deleted permanently", name)
-        return
-    LogEntry.objects.create(
-        user_id=user.pk,
-        content_type=kind,
-        object_id=str(document.pk),
-        object_repr=name,
-        action_flag=DELETION,
-        change_message="Deleted permanently",
-    )
+    logger.info("%s: deleted permanently", name)
 
 
 DOCUMENT_READY = "document.ready"

@@ -72,7 +72,7 @@ def fold_statistics() -> bool:
 
 
 @shared_task
-def purge_bin() -> tuple[int, int]:
+def purge_bin() -> None:
     forget_files()
     sending.forget_old()
-    return purging.purge_bin()
+    purging.purge_bin()

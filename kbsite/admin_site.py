@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any, cast
-from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.sites import AdminSite
@@ -25,8 +24,7 @@ from common.accounts.models import User
 from common.accounts.second_factor import lacks_factor
 from common.admin import mixins
 from ingestion import collections
-from ingestion.documents.restricted_readers import Readers
-from ingestion.models import Collection, Document
+from ingestion.models import Collection
 
 
 class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
@@ -88,26 +86,23 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def who_sees(site: AdminSite) -> list[URLPattern]:
-    """URL patterns of the pages for superusers on what a person sees, and who sees a document."""
+    """URL patterns of the pages for superusers on what a person sees."""
     views: dict[str, tuple[mixins.View, str]] = {
         "": (find, "who_sees"),
         "people/<int:pk>/": (person, "who_sees_person"),
-        "documents/<uuid:public_id>/": (document, "who_sees_document"),
     }
     return mixins.urls(site, "who-sees/", views)
 
 
 def find(request: HttpRequest) -> HttpResponse:
-    """A form for a user name or a document's address; it redirects to the page of either."""
+    """A form for a user name; it redirects to that person's page."""
     _check(request)
     text = request.GET.get("q", "").replace("\0", "").strip()  # Postgres takes no null characters
     problem = ""
     if text:
         if user := User.objects.filter(username=text).first():
             return redirect("admin:who_sees_person", user.pk)
-        if row := _document(text):
-            return redirect("admin:who_sees_document", row.public_id)
-        problem = gettext("No user has this name, and no document this address or id.")
+        problem = gettext("No user has this name.")
     context = {"text": text, "problem": problem}
     return _page(request, "find.html", gettext("Who sees what"), context)
 
@@ -133,38 +128,10 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, "person.html", title, context)
 
 
-def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Who may read a document, and why."""
-    _check(request)
-    row = get_object_or_404(
-        Document.objects.select_related("collection", "audience"), public_id=public_id
-    )
-    context = {
-        "document": row,
-        "is_deleted": row.deleted_at is not None,
-        "openness": collections.openness(row.collection),
-        "own": Readers.of(row),
-        "readers": collections.readers_of(row.collection, row.audience),
-    }
-    title = gettext("Who sees “%(title)s”") % {"title": row.title}
-    return _page(request, "document.html", title, context)
-
-
 def _check(request: HttpRequest) -> None:
-    # The pages name groups, people and documents that staff may not see.
+    # The pages name groups and collections that staff may not see.
     if not request.user.is_superuser:
         raise PermissionDenied
-
-
-def _document(text: str) -> Document | None:
-    """The document with this id, or at this address of the site."""
-    for part in reversed(text.split("/")):
-        try:
-            public_id = UUID(part)
-        except ValueError:
-            continue
-        return Document.objects.filter(public_id=public_id).first()
-    return None
 
 
 def _page(

@@ -22,12 +22,10 @@ def _application() -> Site:
     # After the setup: they import models.
     from django.conf import settings
 
-    from common import metrics
     from kbsite.serving.admission import Admission
     from kbsite.serving.dispatch import Pages, Site
     from search.mcp import Gate, is_for_agents
 
-    metrics.runs("web")
     threads = settings.WEB_THREADS
     admission = Admission(threads, patience=settings.WEB_PATIENCE)
     pages, agents = Pages(admission), Gate()

@@ -13,7 +13,6 @@ WITHOUT_SERVERS = {
     "services",
     "check",
     "doctor",
-    "metrics",
     "makemigrations",
     "collectstatic",
     "spectacular",

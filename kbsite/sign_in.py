@@ -20,6 +20,7 @@ from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from axes.helpers import get_cache_timeout
 from axes.middleware import AxesMiddleware
 from django.conf import settings
 from django.contrib import messages
@@ -29,7 +30,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts import claims, encryption, guard
@@ -244,22 +245,11 @@ class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
 
 def locked(request: HttpRequest, *_: Any) -> HttpResponse:
     """The response during a lock; AXES_LOCKOUT_CALLABLE names it."""
-    wait = guard.seconds_left(request, getattr(request, "axes_credentials", None))
+    wait = get_cache_timeout(request)
     sentence = gettext(
         "Too many wrong passwords came from your network, or for this user name. Passwords are "
-        "checked again in %(time)s."
-    ) % {"time": _in_words(wait)}
-    return _refused(request, sentence, wait)
-
-
-def _in_words(seconds: int) -> str:
-    if seconds < 90:
-        return ngettext("%(n)d second", "%(n)d seconds", seconds) % {"n": seconds}
-    minutes = -(-seconds // 60)
-    return ngettext("%(n)d minute", "%(n)d minutes", minutes) % {"n": minutes}
-
-
-def _refused(request: HttpRequest, sentence: str, wait: int) -> HttpResponse:
+        "checked again in at most %(minutes)d minutes."
+    ) % {"minutes": wait // 60}
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = Problem("throttled", sentence, 429, wait_seconds=wait)
@@ -267,6 +257,6 @@ def _refused(request: HttpRequest, sentence: str, wait: int) -> HttpResponse:
         context = {"sentence": sentence}
         response = SimpleTemplateResponse("registration/refused.html", context, status=429)
         response.render()
-    response["Retry-After"] = str(max(1, wait))
+    response["Retry-After"] = str(wait)
     response["Cache-Control"] = "no-store"
     return response

@@ -163,7 +163,7 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
         for document in collection.documents.undeleted().select_related("latest", "collection")
     }
     obsolete = [document for digest, document in present.items() if digest not in passages]
-    services.purge(obsolete, acting_user=None)
+    services.purge(obsolete)
     versions = []
     for digest, passage in passages.items():
         document = present.get(digest)

@@ -1,4 +1,4 @@
-"""The claims of a sign-on provider (OpenID Connect, SAML): the groups they give, asked for anew.
+"""The claims of a sign-on provider (OpenID Connect): the groups they give, asked for anew.
 
 The groups that SSO_GROUPS names are the provider's: a person who signs in with it is in those that
 the claims say, and in no other of them. All other groups stay as they are. Whoever leaves a group
@@ -48,8 +48,6 @@ UNANSWERED = (
 def claims_of(account: SocialAccount) -> dict[str, Any]:
     """The most recent claims about a person: of the ID token, then of the user info."""
     extra = account.extra_data or {}
-    if "id_token" not in extra and "userinfo" not in extra:
-        return dict(extra)  # SAML's attributes
     return {**(extra.get("id_token") or {}), **(extra.get("userinfo") or {})}
 
 

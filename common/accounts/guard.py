@@ -1,7 +1,7 @@
 """Protection against password guessing: failed sign-ins are counted by address and user name.
 
-django-axes counts, in the cache, for AXES_COOLOFF_TIME; what it lacks is the time that is left.
-After SIGN_IN_FAILURES of them in a row no password is checked for that address or name.
+django-axes counts, in the cache, for AXES_COOLOFF_TIME. After SIGN_IN_FAILURES of them in a row no
+password is checked for that address or name.
 
 A stranger could so lock a known name out of its own account. Therefore a browser in which that name
 has signed in before carries a signed cookie, and its failures are counted apart (OWASP, "device
@@ -10,9 +10,7 @@ cookies"): the locks of strangers do not concern it.
 
 from __future__ import annotations
 
-import math
 import secrets
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -20,13 +18,12 @@ from typing import Any
 
 from axes.backends import AxesStandaloneBackend
 from axes.handlers.cache import AxesCacheHandler
-from axes.handlers.proxy import AxesProxyHandler
-from axes.helpers import get_cache_timeout, get_client_cache_keys, get_failure_limit
 from django.conf import settings
 from django.core import signing
 from django.core.management.base import CommandError
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
+from rest_framework.throttling import BaseThrottle
 
 DEVICE_COOKIE = "steelyard_device"
 DEVICE_SECONDS = 365 * 24 * 3600  # a guess: people come back within a year
@@ -94,7 +91,7 @@ def _digest(name: str) -> str:
 
 
 class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
-    """Axes' cache handler, which also stores the time at which each lock ends."""
+    """Axes' cache handler, with counts that may end at any moment."""
 
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Any = None, **kwargs: Any
@@ -105,13 +102,6 @@ class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
             # A count ended between being found and being raised. The next one begins; at worst the
             # other of the two counts this attempt twice.
             super().user_login_failed(sender, credentials, request, **kwargs)
-        if request is None or not getattr(request, "axes_failures_since_start", None):
-            return
-        limit = get_failure_limit(request, credentials)
-        seconds = get_cache_timeout(request)
-        for key in get_client_cache_keys(request, credentials):
-            if self.cache.get(key, 0) >= limit:
-                self.cache.set(f"{key}-until", time.time() + seconds, seconds)
 
     def reset_attempts(
         self, *, ip_address: str | None = None, username: str | None = None, **kwargs: Any
@@ -127,19 +117,6 @@ class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
         count: int = super().reset_attempts(ip_address=ip_address, username=username, **kwargs)
         return count
 
-    def seconds_left(self, request: HttpRequest, credentials: dict[str, Any] | None) -> int:
-        """The whole seconds until the last of the locks on this request ends; 0 without one."""
-        keys = get_client_cache_keys(request, credentials)
-        ends = self.cache.get_many([f"{key}-until" for key in keys]).values()
-        return max(0, math.ceil(max(ends, default=0.0) - time.time()))
-
-
-def seconds_left(request: HttpRequest, credentials: dict[str, Any] | None) -> int:
-    """The whole seconds for which these credentials are not checked."""
-    AxesProxyHandler.update_request(request)
-    handler: Any = AxesProxyHandler.get_implementation()
-    return int(handler.seconds_left(request, credentials))
-
 
 class GuardedBackend(AxesStandaloneBackend):  # type: ignore[misc]
     """The first backend: refuses while a lock lasts. Commands have no address, and no lock."""
@@ -149,15 +126,9 @@ class GuardedBackend(AxesStandaloneBackend):  # type: ignore[misc]
             super().authenticate(request, **credentials)
 
 
-def address_of(request: HttpRequest) -> str:
+def address_of(request: Any) -> str:
     """The client's address; behind NUM_PROXIES proxies, the one that the first of them saw."""
-    proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
-    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
-    direct = str(request.META.get("REMOTE_ADDR", ""))
-    if not proxies or not forwarded:
-        return direct
-    addresses = [address.strip() for address in forwarded.split(",")]
-    return addresses[-min(proxies, len(addresses))]
+    return str(BaseThrottle().get_ident(request) or "")
 
 
 def network_of(address: str) -> str:

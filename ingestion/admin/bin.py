@@ -232,19 +232,13 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
 
     @admin.action(description=_("Delete permanently"), permissions=["purge"])
     def purge_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
-        count, remaining = services.purge_later(_plain(queryset), acting_user=actor(request))
-        at_once = ngettext(
-            "%(count)d document was deleted permanently.",
-            "%(count)d documents were deleted permanently.",
-            count,
-        )
-        queued = ngettext(
+        count = services.purge_later(_plain(queryset), acting_user=actor(request))
+        sentence = ngettext(
             "%(count)d document is being deleted permanently. This page shows how far it is.",
             "%(count)d documents are being deleted permanently. This page shows how far it is.",
-            remaining,
+            count,
         )
-        sentence = queued % {"count": remaining} if remaining else at_once % {"count": count}
-        self.message_user(request, sentence, messages.SUCCESS)
+        self.message_user(request, sentence % {"count": count}, messages.SUCCESS)
 
     @own_page("collections/<int:pk>/restore/", posts=True)
     def restore_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Imports in the admin: start, progress, stop, resume, retry."""
+"""Imports in the admin: start, progress, stop, resume."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -181,7 +181,7 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
             "failed_count": _counts(row).failed,
             "items": latest,
             "may_act": self.has_add_permission(request) and HERE not in row.options,
-            "stopped": row.state in (State.CANCELLED, State.FAILED),
+            "resumable": row.state in (State.CANCELLED, State.FAILED) or _counts(row).failed,
         }
 
     # --- actions, all by the services ---------------------------------------------
@@ -194,17 +194,10 @@ class ImportAdmin(StatusPages[Import], VisibleOnly, AuditedByServices, ModelAdmi
 
     @own_page("<int:pk>/resume/", posts=True)
     def resume_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        done, nothing = gettext("The import was resumed."), gettext("The import is not stopped.")
+        done = gettext("The import was resumed.")
+        nothing = gettext("The import is not stopped, and none of its items failed.")
         resumed = importing.resume(self._mine(request, pk), acting_user=actor(request))
         return self._back_with(request, pk, done if resumed else "", nothing)
-
-    @own_page("<int:pk>/retry/", posts=True)
-    def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        count = importing.retry(self._mine(request, pk), acting_user=actor(request))
-        done = ngettext(
-            "%(count)s item was queued again.", "%(count)s items were queued again.", count
-        ) % {"count": f"{count:,}"}
-        return self._back_with(request, pk, done if count else "", gettext("No item of it failed."))
 
     def delete_model(self, request: HttpRequest, obj: Import) -> None:
         importing.remove(obj, acting_user=actor(request))

@@ -141,24 +141,6 @@ def reprocessing(count: int) -> str:
 
 # `ocr` writes it into the error of a scan.
 _LACKS_OCR = re.compile(r"OCR is not installed.*?\(on Debian: (?P<command>[^)]+)\)")
-# Advice in addition to the error's message, by error code; `services` stores the codes.
-ADVICE = {
-    "embedding_unavailable": _(
-        "The embedding model could not be reached. Retries are automatic; “Retry” starts one now."
-    ),
-    "embedding_rejected": _(
-        "The embedding model refused the text. Check EMBEDDER and its settings, then retry."
-    ),
-    "no_text": _(
-        "If it is a scan, install text recognition (OCR) or add its language to OCR_LANGUAGES, "
-        "then retry. Otherwise check that the right file was uploaded."
-    ),
-    "repeated_crash": _("Check the worker's log, then retry."),
-}
-FILE_ADVICE = _(
-    "A retry with the same file will fail again: correct the file, upload it, then delete this "
-    "document."
-)
 
 
 def status_of(document: Document, viewer: Viewer) -> dict[str, Any]:
@@ -185,11 +167,9 @@ def status_of(document: Document, viewer: Viewer) -> dict[str, Any]:
         "vectors_from": spaces.active_space()
         if latest is not None and latest.state == State.EMBEDDING
         else None,
-        "advice": ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         "still_found": document.current_id is not None
         and document.current_id != document.latest_id,
         "can_retry": failed,
-        "retry_helps": latest is not None and latest.error_code in ADVICE,
         "can_reprocess": latest is not None and not latest.is_open,
         "versions": version_rows(document, versions, version_label),
         "edits": sum(edits.values()),

@@ -73,7 +73,6 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
     search_fields = ("path",)
     search_help_text = _("Search by path")
     list_fullwidth = True
-    actions = ("look_at_selected",)
     live_cells = ("state", "counts", "looked")
     change_form_outer_before_template = "admin/steelyard/watched_folder.html"
     fieldsets = (
@@ -144,12 +143,6 @@ class WatchedFolderAdmin(StatusPages[WatchedFolder], ViewersForm, VisibleOnly, M
         )
         self.message_user(request, sentence % {"count": f"{count:,}"}, messages.SUCCESS)
         return self.back_to(pk)
-
-    @admin.action(description=_("Scan now"), permissions=["change"])
-    def look_at_selected(self, request: HttpRequest, queryset: QuerySet[WatchedFolder]) -> None:
-        for folder in queryset:
-            watched_folders.look_now(folder)
-        self.message_user(request, _("The folders are queued for a scan."), messages.SUCCESS)
 
     def _may_confirm(self, request: HttpRequest, folder: WatchedFolder) -> bool:
         """True for users who may delete documents, because confirming deletes them."""

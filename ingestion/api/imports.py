@@ -251,9 +251,7 @@ class ImportViewSet(ReadViewSet[Import]):
         if read_body(request, ImportStateSerializer).validated_data["state"] == STOPPED:
             if not importing.stop(of, acting_user=user):
                 raise Conflict("The import is over already.")
-            return self._accepted(of)
-        resumed = importing.resume(of, acting_user=user)
-        if not importing.retry(of, acting_user=user) and not resumed:
+        elif not importing.resume(of, acting_user=user):
             raise Conflict("The import was not stopped, and none of its items failed.")
         return self._accepted(of)
 

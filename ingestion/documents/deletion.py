@@ -43,7 +43,7 @@ from ingestion.models.versions import UNFINISHED
 def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
     """Move documents and their parts to the bin, out of search; return how many documents.
 
-    Their processing stops. With DELETION_GRACE_DAYS=0 they are purged at once.
+    Their processing stops. With DELETION_GRACE_DAYS=0 a worker purges them at once.
     """
     count = 0
     for each in documents:

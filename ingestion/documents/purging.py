@@ -1,10 +1,10 @@
 """Erase the contents of the bin permanently, in batches of one transaction each.
 
-    purge                  -> documents, now
-    purge_later            -> documents by a worker, if they are many or long
+    purge_later            -> documents, by a worker
     purge_collection_later -> a collection with its documents, by a worker
+    purge_bin              -> all that has expired, by a worker
     advance                -> a worker's slice of a Purge; the next one continues
-    purge_bin              -> all that has expired
+    purge                  -> documents, now
 
 Search excludes all of it from the first transaction on. If a worker crashes, the remaining rows
 are the work left to do.
@@ -40,8 +40,6 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 # Passages erased in one transaction, of a document with more of them: about a second's work, most
 # of it in the indexes. A guess.
 AT_ONCE = 1_000
-# Documents with more passages in total are purged by a worker. A guess: some seconds of work.
-MOST_WAITED_FOR = 2_000
 # As for an import: long enough for progress, short enough for other jobs of the worker.
 SLICE_SECONDS = 10.0
 
@@ -52,10 +50,7 @@ def grace() -> timedelta:
 
 
 def purge(
-    documents: Iterable[Document],
-    *,
-    acting_user: User | None,
-    erased: Callable[[int], object] = lambda passages: None,
+    documents: Iterable[Document], *, erased: Callable[[int], object] = lambda passages: None
 ) -> int:
     """Permanently delete documents and all data derived from them; return how many.
 
@@ -80,7 +75,7 @@ def purge(
                     events.tell_of_index(member.current_id)
                 files |= set(member.versions.values_list("file", "sha256"))
                 currency.leave_chain(member)
-                forget(acting_user, member)
+                forget(member)
             erased(_passages_of(family).count())
             document.delete()
             transaction.on_commit(partial(remove_unused, files))
@@ -88,21 +83,18 @@ def purge(
     return count
 
 
-def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> tuple[int, int]:
-    """Purge documents, in a worker if that takes long; return how many are erased and queued."""
-    ids = {document.pk for document in documents}
-    if _passage_count(Document.objects.filter(pk__in=ids)) <= MOST_WAITED_FOR:
-        return purge([Document(pk=pk) for pk in sorted(ids)], acting_user=acting_user), 0
-    remaining = 0
-    for pk in sorted(ids):
+def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> int:
+    """Hide documents for good and have a worker purge them; return how many."""
+    count = 0
+    for pk in sorted({document.pk for document in documents}):
         with transaction.atomic():
             document = locked(pk)
             if document is not None:
                 _condemn(document)
                 log(acting_user, document, DELETION, "Deleted permanently")
-                remaining += 1
+                count += 1
     begin_purge(None)
-    return 0, remaining
+    return count
 
 
 def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
@@ -114,37 +106,23 @@ def purge_collection_later(collection: Collection, *, acting_user: User | None) 
             begin_purge(collection)
 
 
-def purge_bin() -> tuple[int, int]:
-    """Purge the bin of expired items; return how many documents and collections.
-
-    Items that a worker is erasing are skipped.
-    """
+def purge_bin() -> None:
+    """Have workers purge what has been in the bin for the grace period."""
     limit = timezone.now() - grace()
     expired = Document.objects.filter(deleted_at__lte=limit).exclude(deleted_at=LONG_AGO)
-    documents = purge(_one_by_one(expired), acting_user=None)
-    collections = 0
+    # Parts go with their whole.
+    purge_later(expired.exclude(parent__deleted_at__lte=limit).only("pk"), acting_user=None)
     for collection in Collection.objects.filter(deleted_at__lte=limit):
         begin_purge(collection)
-    if Document.objects.filter(deleted_at=LONG_AGO).exists():
-        begin_purge(None)
-    for pk, collection_id in list(Purge.objects.values_list("pk", "collection_id")):
-        outcome = work_on(Purge, pk, partial(_work, ends=float("inf")), state=Purge.State.RUNNING)
-        if outcome is not None:
-            erased, is_done = outcome
-            documents += erased
-            collections += is_done and collection_id is not None
-    if documents or collections:
-        bm25_weights.fold()
-    return documents, collections
 
 
 def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
     """Erase for `seconds`; True if nothing of this Purge is left, and its row is deleted."""
     ends = time.monotonic() + seconds
-    outcome = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
-    if outcome is None:
+    done = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
+    if done is None:
         return False
-    if not outcome[1]:
+    if not done:
         enqueue(Purge, purge_id)
         return False
     bm25_weights.fold()
@@ -157,8 +135,7 @@ def stop_purge(collection: Collection) -> None:
     A document of which a part was already erased is erased entirely.
     """
     Purge.objects.filter(collection=collection).delete()
-    if Document.objects.filter(collection=collection, deleted_at=LONG_AGO).exists():
-        begin_purge(None)
+    begin_purge(None)
 
 
 def locked(pk: int, **conditions: object) -> Document | None:
@@ -185,23 +162,27 @@ def stop_work(versions: QuerySet[DocumentVersion]) -> None:
 def begin_purge(collection: Collection | None) -> None:
     """Create the job that erases the collection, or single documents, unless there is one."""
     inside = _inside(collection)
+    if collection is None and not inside.exists():
+        return
+    # From the counts of their current versions.
+    passages = int(inside.aggregate(total=Sum("current__chunk_count"))["total"] or 0)
     with transaction.atomic():
         row, is_new = Purge.objects.get_or_create(
-            collection=collection, defaults={"passages": _passage_count(inside)}
+            collection=collection, defaults={"passages": passages}
         )
         if is_new:
             enqueue(Purge, row.pk)
             return
         rows = Purge.objects.filter(pk=row.pk)
         # The set changes: single documents are added while a worker erases the first ones.
-        rows.update(passages=F("erased") + _passage_count(inside))
+        rows.update(passages=F("erased") + passages)
         again = {"state": Purge.State.QUEUED, "error": "", "attempts": 0}
         if rows.filter(state=Purge.State.FAILED).update(**again):
             enqueue(Purge, row.pk)
 
 
-def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
-    """Erase until the time `ends`; return the number of erased documents, and whether all are."""
+def _work(lease: Lease[Purge], ends: float) -> bool:
+    """Erase until the time `ends`; return whether nothing is left."""
     of = lease.row
     if lease.crashes_repeatedly:
         text = gettext(
@@ -209,26 +190,25 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
             "the cause, then delete it permanently once more."
         )
         lease.finish(Purge.State.FAILED, error=text % {"max_attempts": MAX_ATTEMPTS})
-        return 0, False
+        return False
     collection = of.collection
 
     def note(passages: int) -> None:
         # In the transaction that erases them, so it is rolled back if the purge was stopped.
         lease.update(erased=F("erased") + passages, attempts=0)
 
-    count = 0
     for document in _one_by_one(_inside(collection)):
         if not _erase_passages(document, note, ends, condemned=partial(note, 0)):
-            return count, False
-        count += purge([document], acting_user=None, erased=note)
+            return False
+        purge([document], erased=note)
         if time.monotonic() >= ends:
-            return count, False
+            return False
     # Uploads into it are refused, so no document can have been added meanwhile.
     with lease.writing():
         if collection is not None:
             collection.delete()
         Purge.objects.filter(pk=of.pk).delete()
-    return count, True
+    return True
 
 
 def _inside(collection: Collection | None) -> QuerySet[Document]:
@@ -282,11 +262,6 @@ def _condemn(document: Document) -> None:
 
 def _passages_of(family: Iterable[Document]) -> QuerySet[Chunk]:
     return Chunk.objects.filter(document__in=[member.pk for member in family]).order_by()
-
-
-def _passage_count(documents: QuerySet[Document]) -> int:
-    """The number of passages of the documents, from the counts of their current versions."""
-    return int(documents.aggregate(total=Sum("current__chunk_count"))["total"] or 0)
 
 
 def _one_by_one(documents: Any) -> Iterator[Document]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ingestion.embedding.local_model import LocalModel
-from ingestion.embedding.model_files import file_by_hash, prepared
+from ingestion.embedding.model_files import file_by_hash, prepared, tensors
 
 if TYPE_CHECKING:
     import onnx
@@ -81,7 +78,7 @@ def float_model(source: Path) -> onnx.ModelProto:
     from onnx import numpy_helper, parser
 
     model = parser.parse_model(_graph_text())
-    for name, tensor in _tensors(source):
+    for name, tensor in tensors(source):
         if name.startswith("pooler"):
             continue
         if name.endswith(("word_embeddings.weight", "position_embeddings.weight")):
@@ -92,17 +89,6 @@ def float_model(source: Path) -> onnx.ModelProto:
         name = name.removeprefix("encoder.").replace(".", "_")
         model.graph.initializer.append(numpy_helper.from_array(tensor.copy(), name))
     return model
-
-
-def _tensors(source: Path) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
-    """Yield the names and values of a safetensors file (huggingface.co/docs/safetensors)."""
-    content = source.read_bytes()
-    start = 8 + int.from_bytes(content[:8], "little")
-    for name, field in json.loads(content[8:start]).items():
-        if name != "__metadata__":
-            first, last = (start + offset for offset in field["data_offsets"])
-            kind = {"F32": "<f4", "I64": "<i8"}[field["dtype"]]
-            yield name, np.frombuffer(content[first:last], kind).reshape(field["shape"])
 
 
 _LAYERS = 6

@@ -1,15 +1,18 @@
-"""The files of the default model: found by their hash, and one that is built from them once."""
+"""Files of models: found by their hash, one that is built from them once, and safetensors."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import importlib.metadata
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import filelock
+import numpy as np
+import numpy.typing as npt
 
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
@@ -103,3 +106,14 @@ def _build_into(path: Path, build: Callable[[Path], None]) -> bytes:
         built.replace(path)
         checksum.replace(_checksum_path(path))
     return content
+
+
+def tensors(source: Path) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
+    """Yield the names and values of a safetensors file (huggingface.co/docs/safetensors)."""
+    content = source.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    for name, field in json.loads(content[8:start]).items():
+        if name != "__metadata__":
+            first, last = (start + offset for offset in field["data_offsets"])
+            kind = {"F32": "<f4", "F16": "<f2", "I64": "<i8"}[field["dtype"]]
+            yield name, np.frombuffer(content[first:last], kind).reshape(field["shape"])

@@ -13,6 +13,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from ingestion.embedding.config import LocalModelConfig, Pooling
 from ingestion.embedding.local_model import LocalModel
+from ingestion.embedding.model_files import tensors
 from ingestion.embedding.protocol import Vectors
 from ingestion.errors import EmbeddingRejected
 
@@ -102,21 +103,11 @@ def dense_layer(path: Path) -> tuple[Vectors, Vectors]:
     Raises EmbeddingRejected.
     """
     try:
-        data = path.read_bytes()
-        start = 8 + int.from_bytes(data[:8], "little")
-        header = json.loads(data[8:start])
-
-        def array(name: str) -> Vectors:
-            first, end = (start + offset for offset in header[name]["data_offsets"])
-            kind = {"F32": "<f4", "F16": "<f2"}[header[name]["dtype"]]
-            numbers = np.frombuffer(data[first:end], kind).astype(np.float32)
-            return numbers.reshape(header[name]["shape"])
-
-        weights = array("linear.weight").T
-        has_bias = "linear.bias" in header
-        return weights, array("linear.bias") if has_bias else np.zeros(weights.shape[1], np.float32)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = {name: np.asarray(each, np.float32) for name, each in tensors(path)}
+        weights = found["linear.weight"].T
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbeddingRejected(f"{path} cannot be read: copy the model folder again.") from error
+    return weights, found.get("linear.bias", np.zeros(weights.shape[1], np.float32))
 
 
 def _pooling(folder: Path, fields: dict[str, Any]) -> Pooling:

@@ -35,15 +35,12 @@ class Cache(Protocol):
 # the same sentences: 1.5 to 4 kB each. A guess.
 MAX_IN_MEMORY = 2048
 
-_RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
-
 
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
     The last MAX_IN_MEMORY vectors stay in the process, in front of the cache; those of sentences
-    are in the process alone. `hits`, `misses` and `failures` (of the cache) count queries since the
-    process started; thread-safe. `on_lookup` is called with hit, miss or failure as well.
+    are in the process alone. `on_lookup` is called with hit, miss or failure (of the cache).
     """
 
     def __init__(
@@ -58,11 +55,8 @@ class CachedQueryEmbedder:
         self._cache = cache
         self._ttl = ttl
         self._on_lookup = on_lookup
-        self._lock = threading.Lock()  # of the counts and of `_memory`
+        self._lock = threading.Lock()  # of `_memory`
         self._memory: OrderedDict[str, Vectors] = OrderedDict()
-        self.hits = 0
-        self.misses = 0
-        self.failures = 0
 
     @property
     def card(self) -> ModelCard:
@@ -78,9 +72,9 @@ class CachedQueryEmbedder:
         if vector is None:
             vector = self._cached(key)
         if vector is not None:
-            self._count("hits")
+            self._on_lookup("hit")
         else:
-            self._count("misses")
+            self._on_lookup("miss")
             vector = self._embedder.embed_query(text, timeout=timeout)
             self._store(key, vector)
         self._remember(key, vector)
@@ -133,10 +127,5 @@ class CachedQueryEmbedder:
             self._failed("write")
 
     def _failed(self, doing: str) -> None:
-        self._count("failures")
+        self._on_lookup("failure")
         logger.warning("Cannot %s the cache of query embeddings", doing, exc_info=True)
-
-    def _count(self, name: str) -> None:
-        with self._lock:
-            setattr(self, name, getattr(self, name) + 1)
-        self._on_lookup(_RESULTS[name])

@@ -48,7 +48,6 @@ from ingestion.models import (
 )
 from ingestion.parsing.file_titles import with_file_name
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024
 # Workers must not process a document before its parts and edits are restored: they would create
@@ -61,12 +60,11 @@ NotARow = (
 
 @dataclass(slots=True)
 class Restored:
-    """The outcome: rows created and rows that existed, by kind, and warnings."""
+    """The outcome: rows created and rows that existed, by kind."""
 
     collection: Collection
     created: Counter[str] = field(default_factory=Counter)
     existing: Counter[str] = field(default_factory=Counter)
-    warnings: list[str] = field(default_factory=list)
 
 
 def restore(
@@ -80,7 +78,7 @@ def restore(
     with open_archive(path) as archive:
         manifest = read_manifest(_read_whole(archive, layout.MANIFEST))
         with _collection(manifest["collection"], name) as collection:
-            outcome = Restored(collection, warnings=[*_cautions(manifest)])
+            outcome = Restored(collection)
             _fill(archive, outcome, check)
     _release(outcome.collection)
     return outcome
@@ -198,18 +196,6 @@ def _create_collection(settings_row: dict[str, Any], name: str, own_name: str) -
         names = [str(group) for group in settings_row.get("groups", ())]
         collection.groups.set(Group.objects.get_or_create(name=group)[0] for group in names)
     return collection
-
-
-def _cautions(manifest: dict[str, Any]) -> Iterator[str]:
-    space, model = active_space(), manifest.get("embedding") or {}
-    if space and model and model.get("model") != space.fingerprint:
-        yield (
-            gettext(
-                "The collection was exported with the embedding model %(model)s; this installation "
-                "uses %(active)s, so that results may differ."
-            )
-            % {"model": model.get("model"), "active": space.fingerprint}
-        )
 
 
 def _document(archive: zipfile.ZipFile, collection: Collection, row: dict[str, Any]) -> bool:

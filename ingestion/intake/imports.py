@@ -2,7 +2,7 @@
 
 import_protocol -> the interface between the runner and the kinds
 import_folders, import_archives, manifests, import_web -> the kinds; import_kinds: by their names
-here          -> start, stop, resume, retry and remove imports
+here          -> start, stop, resume and remove imports
 import_runner -> discovers the items and ingests them one by one; can be interrupted and resumed
 """
 
@@ -167,30 +167,19 @@ def stop(of: Import, *, acting_user: User | None) -> bool:
 
 
 def resume(of: Import, *, acting_user: User | None, by_command: bool = False) -> bool:
-    """Resume a stopped or failed import; return False if it was neither."""
-    _check_place(of, by_command)
-    resumable = (Import.State.CANCELLED, Import.State.FAILED)
-    with transaction.atomic():
-        resumed = Import.objects.filter(pk=of.pk, state__in=resumable).update(**_AGAIN)
-        if resumed:
-            log(acting_user, of, CHANGE, "Resumed")
-            enqueue(Import, of.pk)
-    return bool(resumed)
-
-
-def retry(of: Import, *, acting_user: User | None, by_command: bool = False) -> int:
-    """Queue the failed items again and resume the import; return their number."""
+    """Resume a stopped or failed import and queue failed items again; False if there is neither."""
     _check_place(of, by_command)
     with transaction.atomic():
         # Lock the import before its items, as the runner does.
-        Import.objects.select_for_update(no_key=True).get(pk=of.pk)
+        row = Import.objects.select_for_update(no_key=True).get(pk=of.pk)
         failed = ImportItem.objects.filter(of=of, state=ImportItem.State.FAILED)
         count = failed.update(state=ImportItem.State.WAITING, message="", attempts=0)
-        if count:
-            Import.objects.filter(pk=of.pk).exclude(state__in=Import.OPEN).update(**_AGAIN)
-            log(acting_user, of, CHANGE, f"{count} item(s) queued for a retry")
-            enqueue(Import, of.pk)
-    return count
+        if not count and row.state not in (Import.State.CANCELLED, Import.State.FAILED):
+            return False
+        Import.objects.filter(pk=of.pk).exclude(state__in=Import.OPEN).update(**_AGAIN)
+        log(acting_user, of, CHANGE, "Resumed")
+        enqueue(Import, of.pk)
+    return True
 
 
 def remove(of: Import, *, acting_user: User | None) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import IO
 from xml.parsers import expat
 
@@ -15,7 +16,7 @@ from protego import Protego
 from ingestion.errors import AddressRefused, FetchError, RetryLater, RobotsRefused
 from ingestion.intake.url_fetching import Policy, fetch
 from ingestion.intake.url_guard import Target, read_target
-from ingestion.intake.url_transport import GZIP_START, MIB, counted, inflated
+from ingestion.intake.url_transport import MIB, counted
 
 # RFC 9309 requires at least 500 kB; the rest is ignored.
 _LARGEST = MIB
@@ -26,6 +27,7 @@ MAX_ADDRESSES = 50_000
 _BLOCK_BYTES = 64 * 1024
 _LONGEST = 4_000
 _DEEPEST = 20
+_GZIP_START = b"\x1f\x8b"
 # Real pages have their links before this.
 _READ_CHARS = 4_000_000
 MAX_LINKS = 5_000
@@ -93,16 +95,18 @@ def read_sitemap(file: IO[bytes], url: str, limit: int) -> Sitemap:
 
     XML entities are refused. Raises FetchError.
     """
-    head = file.read(512)
+    is_packed = file.read(len(_GZIP_START)) == _GZIP_START
     file.seek(0)
-    parts: Iterator[bytes] = iter(lambda: file.read(_BLOCK_BYTES), b"")
-    if head.startswith(GZIP_START):
-        parts = counted(inflated(parts), limit)
-        first = next(parts, b"")
-        head, parts = first[:512], chain((first,), parts)
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return _Reader(url).read(parts)
-    text = b"".join(counted(parts, limit)).decode("utf-8", "replace")
+    plain = gzip.GzipFile(fileobj=file, mode="rb") if is_packed else file
+    try:
+        head = plain.read(512)
+        plain.seek(0)
+        parts = counted(iter(lambda: plain.read(_BLOCK_BYTES), b""), limit)
+        if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            return _Reader(url).read(parts)
+        text = b"".join(parts).decode("utf-8", "replace")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FetchError("The sitemap's compression is damaged. Tell its owner.") from error
     return Sitemap(tuple(_addresses(text.splitlines(), url)))
 
 

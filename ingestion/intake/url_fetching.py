@@ -1,7 +1,7 @@
 """Documents from web addresses, restricted to addresses that anyone on the internet could fetch.
 
 url_guard -> which addresses may be connected to; read first
-url_transport   -> connections to checked addresses, a deadline, bounded decompression
+url_transport   -> connections to checked addresses, a deadline
 here            -> one address, its redirects followed, into a file
 site_crawling   -> a site's robots.txt and sitemaps, the links of its pages
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO
@@ -20,18 +20,17 @@ import httpcore2
 from common.circuit_breaker import retry_after
 from ingestion.errors import FetchError, RetryLater, TooLong
 from ingestion.intake.url_guard import Guard, Resolver, Target, read_target, resolve
-from ingestion.intake.url_transport import FAILURES, MIB, Deadline, counted, inflated, pool
+from ingestion.intake.url_transport import FAILURES, MIB, Deadline, counted, pool
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _IN_MEMORY = 4 * MIB
-_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 # Wait before retrying a failing server, unless it asks for longer; and the longest wait.
 _PAUSE_SECONDS, _LONGEST_PAUSE = 30.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How to fetch. `seconds` and `size` (bytes, unpacked) apply to all redirects together."""
+    """How to fetch. `seconds` and `size` (bytes) apply to all redirects together."""
 
     guard: Guard = field(default_factory=Guard)
     seconds: float = 60
@@ -86,7 +85,7 @@ def _ask(target: Target, policy: Policy, deadline: Deadline, file: IO[bytes]) ->
     headers = [
         ("User-Agent", policy.agent),
         ("Accept", "*/*"),
-        ("Accept-Encoding", "gzip, deflate"),
+        ("Accept-Encoding", "identity"),
         ("Connection", "close"),
     ]
     wait = max(deadline.left, 0.01)
@@ -121,7 +120,13 @@ def _read(
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > policy.size:
         next(counted([b" " * (policy.size + 1)], policy.size), None)
-    for part in _plain_bytes(response.iter_stream(), headers, policy.size):
+    encoding = headers.get("content-encoding", "identity")
+    if encoding.lower() not in ("", "identity"):
+        raise FetchError(
+            f"The server uses the content encoding “{encoding[:60]}”, although it was asked for "
+            "none. Download the page and upload it as a file."
+        )
+    for part in counted(response.iter_stream(), policy.size):
         if deadline.left <= 0:
             raise _too_slow(policy)
         file.write(part)
@@ -130,21 +135,6 @@ def _read(
         raise _too_slow(policy)
     file.seek(0)
     return Fetched(target.url, file, headers)
-
-
-def _plain_bytes(parts: Iterable[bytes], headers: Mapping[str, str], limit: int) -> Iterator[bytes]:
-    """The body without its content encodings; every layer is counted against `limit`."""
-    names = [name.strip().lower() for name in headers.get("content-encoding", "").split(",")]
-    encodings = [name for name in names if name not in ("", "identity")]
-    if len(encodings) > 2 or not _ENCODINGS.issuperset(encodings):
-        raise FetchError(
-            f"The server uses the content encoding “{', '.join(encodings)[:60]}”, which is not "
-            "supported. Download the page and upload it as a file."
-        )
-    plain = counted(parts, limit)
-    for _ in encodings:
-        plain = counted(inflated(plain), limit)
-    yield from plain
 
 
 def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> None:

@@ -1,4 +1,4 @@
-"""Connections to checked addresses only, with one deadline, and counted, decompressed bodies."""
+"""Connections to checked addresses only, with one deadline, and counted bodies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import socket
 import ssl
 import threading
 import time
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -14,14 +13,10 @@ from typing import Any, Self
 
 import httpcore2
 
-from ingestion.errors import FetchError, TooLong
+from ingestion.errors import TooLong
 from ingestion.intake.url_guard import Guard, Resolver, checked_addresses
 
 MIB = 1024 * 1024
-_AT_ONCE = MIB
-# gzip or zlib, recognised by the first bytes; and deflate without a header, as some servers send.
-_WITH_HEADER, _BARE = 47, -15
-GZIP_START = b"\x1f\x8b"
 
 # The errors of a connection that ends without a response.
 FAILURES = (
@@ -30,7 +25,6 @@ FAILURES = (
     httpcore2.ProtocolError,
     ssl.SSLError,
 )
-_DAMAGED = "The response's compression is damaged. Tell the owner of the site."
 
 
 class Deadline:
@@ -143,35 +137,3 @@ def counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
                 "file."
             )
         yield part
-
-
-def inflated(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes decompressed from gzip or deflate, in pieces of at most 1 MB. Raises FetchError."""
-    inflater = None
-    for part in parts:
-        packed = part
-        while packed:
-            if inflater is None:
-                inflater = zlib.decompressobj(_WITH_HEADER)
-                first = True
-            try:
-                out = inflater.decompress(packed, _AT_ONCE)
-            except zlib.error as error:
-                if not first:
-                    raise FetchError(_DAMAGED) from error
-                inflater = zlib.decompressobj(_BARE)
-                try:
-                    out = inflater.decompress(packed, _AT_ONCE)
-                except zlib.error:
-                    raise FetchError(_DAMAGED) from error
-            first = False
-            yield out
-            packed = inflater.unconsumed_tail
-            if inflater.eof:
-                # A gzip stream may have several members.
-                packed, inflater = inflater.unused_data.lstrip(b"\0"), None
-    if inflater is not None:
-        while out := inflater.decompress(b"", _AT_ONCE):
-            yield out
-        if not inflater.eof:
-            raise FetchError("The response was cut off. Try again later.")

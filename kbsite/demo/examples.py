@@ -22,7 +22,6 @@ from typing import Any
 from common import UserError
 from ingestion.models import Collection, Document
 from kbsite.demo import documents
-from search.domain import OPTIONAL
 from search.models import SearchProfile
 from search.tuning import golden_import_export as exchange
 from search.tuning.evaluation import golden_runs
@@ -100,7 +99,6 @@ def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> li
     problems = []
     for example in examples:
         parameters = {"q": example.question, "collection": example.collection, "page_size": TOP_N}
-        started = time.monotonic()
         try:
             answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
             if not answer["results"]:
@@ -108,37 +106,22 @@ def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> li
         except SiteUnavailable as error:
             problems.append(str(error))
             continue
-        seconds = time.monotonic() - started
-        for line in _lines(example, answer, seconds):
+        for line in _lines(example, answer):
             say(line)
     return problems
 
 
-def _lines(example: Example, answer: dict[str, Any], seconds: float) -> Iterator[str]:
-    profile, weights = answer["profile"], answer["weights"]
+def _lines(example: Example, answer: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f"  {example.question}"
     yield f"  {example.shows}"
-    yield (
-        f"  class {answer['query_class']} ({answer['rule']}), profile {profile['name']} version "
-        f"{profile['version']}: " + _shares(weights) + f"; {seconds * 1000:.0f} ms"
-    )
     if answer["degraded"]:
         yield f"  without: {', '.join(answer['degraded'])}"
     for place, result in enumerate(answer["results"], start=1):
-        document = result["document"]
+        title = result["document"]["title"]
         # A chunk's path often begins with its document's title, as the first heading.
-        path = [step for step in result["heading_path"] if step != document["title"]]
-        yield f"  {place}. {' > '.join([document['title'], *path])}"
-        tier = f"; first because {result['tier']}" if result["tier"] else ""
-        yield f"     score {result['score']:.3f}{tier}"
-
-
-def _shares(values: dict[str, float]) -> str:
-    """The shares as a sum; the optional signals only if they are not 0."""
-    optional = {signal.value for signal in OPTIONAL}
-    shares = {name: value for name, value in values.items() if value or name not in optional}
-    return " + ".join(f"{name} {value:.2f}" for name, value in shares.items())
+        path = [step for step in result["heading_path"] if step != title]
+        yield f"  {place}. {' > '.join([title, *path])}"
 
 
 def _answer(url: str) -> dict[str, Any]:

@@ -29,7 +29,6 @@ class EmbeddedServers:
     @property
     def socket_dir(self) -> Path:
         """The private directory of the sockets; the same for every process of this user."""
-        _require_unix()
         return socket_dir_for(self.var_dir)
 
     @property
@@ -126,11 +125,3 @@ def _explained(server: Server) -> Iterator[None]:
             f"{server.var_dir} and that the disk has room, or set {server.setting} to a server of "
             "your own."
         ) from error
-
-
-def _require_unix() -> None:
-    if sys.platform == "win32":
-        raise EmbeddedServersError(
-            "The embedded servers run on Linux and macOS only: there is no Valkey for Windows. "
-            "Set DATABASE_URL and REDIS_URL to servers of your own, or run Steelyard in WSL."
-        )

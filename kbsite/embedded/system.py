@@ -5,9 +5,11 @@ Postgres refuses root, and its initdb requires a named account.
 The programs come from wheels, whose Python code is never imported.
 """
 
+import fcntl
 import functools
 import hashlib
 import os
+import pwd
 import shutil
 import socket
 import stat
@@ -19,9 +21,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from common import UserError
-
-with suppress(ImportError):  # Windows, which `EmbeddedServers` refuses with a message
-    import fcntl
 
 # Not TMPDIR or XDG_RUNTIME_DIR: a shell, a cron job and a service have different ones, and all of
 # them must find the same server. A path of our own choice also stays below the limit of 103
@@ -206,8 +205,6 @@ def account_for(program: Path, directory: Path) -> Account:
 
 @functools.cache
 def _service_account() -> tuple[str, int, int]:
-    import pwd  # here because Windows, where this module must load, has none
-
     for name in SERVICE_ACCOUNTS:
         with suppress(KeyError):
             account = pwd.getpwnam(name)
@@ -219,8 +216,6 @@ def _service_account() -> tuple[str, int, int]:
 
 
 def _has_name(uid: int) -> bool:
-    import pwd
-
     try:
         pwd.getpwuid(uid)
     except KeyError:

@@ -10,8 +10,6 @@ import asyncio
 import hmac
 import logging
 import tempfile
-import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +22,7 @@ from django.core.files.storage import default_storage
 from django.db import DatabaseError, connections
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from kombu.exceptions import OperationalError
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -142,27 +140,12 @@ METRICS_PATH = "/metrics"
 _metrics_thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")
 
 
-# The gauges of all probes take three statements and one round trip to the queues, at most once in
-# so many seconds, whoever scrapes.
-CACHED = 5.0
-
-
 class SiteGauges(Collector):
-    """A collector of `prometheus_client`: the gauges of the whole site, cached."""
-
-    def __init__(self, seconds: float = CACHED) -> None:
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self._until = float("-inf")
-        self._metrics: list[Metric] = []
+    """A collector of `prometheus_client`: the gauges of the whole site."""
 
     def collect(self) -> Iterable[Metric]:
         """The gauges; those of a server that does not answer are left out."""
-        with self._lock:
-            if time.monotonic() >= self._until:
-                self._metrics = list(released(lambda: list(_measure())))
-                self._until = time.monotonic() + self._seconds
-            return self._metrics
+        return released(lambda: list(_measure()))
 
 
 def _measure() -> Iterator[Metric]:
@@ -190,22 +173,9 @@ def _gauges(probe: Probe) -> list[Metric]:
         return []
 
 
-site_gauges = SiteGauges()
-
-
 def exposition() -> bytes:
-    """All metrics in Prometheus' text format."""
-    registry = CollectorRegistry()
-    registry.register(SharedProcesses())
-    registry.register(site_gauges)
-    return generate_latest(registry)
-
-
-class SharedProcesses(Collector):
-    """A collector of the metrics of all processes of this machine."""
-
-    def collect(self) -> Iterator[Metric]:
-        yield from processes.registry().collect()
+    """All metrics in Prometheus' text format: those of this machine's processes, and the site's."""
+    return generate_latest(processes.registry()) + generate_latest(SiteGauges())
 
 
 async def answer_metrics(headers: Mapping[str, str]) -> HttpResponse:

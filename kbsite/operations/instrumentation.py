@@ -13,13 +13,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from celery.signals import (
-    beat_init,
     before_task_publish,
-    celeryd_init,
     setup_logging,
     task_postrun,
     task_prerun,
-    worker_process_init,
 )
 from django.conf import settings
 from django.http import HttpRequest
@@ -91,24 +88,6 @@ def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest
 # The header of a message: the ids of the work that sent it.
 TASK_HEADER = "steelyard"
 _running: dict[str, tuple[ExitStack, float]] = {}
-_worker = "worker"
-
-
-@celeryd_init.connect
-def name_worker(sender: str = "", **_signal: Any) -> None:
-    """Remember the worker's name before its host: its processes are counted under it."""
-    global _worker
-    _worker = str(sender).partition("@")[0] or _worker
-
-
-@worker_process_init.connect
-def count_worker(**_signal: Any) -> None:
-    metrics.runs(_worker)
-
-
-@beat_init.connect
-def count_beat(**_signal: Any) -> None:
-    metrics.runs("beat")
 
 
 @setup_logging.connect

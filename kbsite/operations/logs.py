@@ -161,7 +161,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "loggers": {
             **{app: {"level": level} for app in APPS},
             "django.request": {"level": "ERROR"},
-            # Each attempt to connect is a warning; `outage` writes one an outage.
+            # Each attempt to connect is a warning; a request that fails writes a line, too.
             "psycopg.pool": {"level": "ERROR"},
         },
     }

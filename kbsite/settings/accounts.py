@@ -71,8 +71,6 @@ OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
 OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
 OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
 OIDC_SCOPES = env.list("OIDC_SCOPES", default=["openid", "profile", "email"])
-# Further providers, as JSON: [{"id", "name", "server", "client_id", "secret", "scopes"}].
-OIDC_MORE = env.json("OIDC_MORE", default=[])
 # Who gets an account at the first sign-on: closed (nobody), mapped (who is in a group of
 # SSO_GROUPS) or open (everybody whom the provider lets in).
 SSO_SIGN_UP = env.str("SSO_SIGN_UP", default="closed")
@@ -86,35 +84,20 @@ SSO_GROUPS = env.json("SSO_GROUPS", default={})
 SSO_REFRESH_MINUTES = 15  # a guess
 SSO_HOURS = max(1, env.int("SSO_HOURS", default=12))
 
-_providers = [
-    {
-        "id": "sso",
-        "name": OIDC_NAME,
-        "server": OIDC_SERVER,
-        "client_id": OIDC_CLIENT_ID,
-        "secret": OIDC_CLIENT_SECRET,
-        "scopes": OIDC_SCOPES,
-    }
-] * bool(OIDC_SERVER) + OIDC_MORE
+_provider = {
+    "provider_id": "sso",
+    "name": OIDC_NAME,
+    "client_id": OIDC_CLIENT_ID,
+    "secret": OIDC_CLIENT_SECRET,
+    "settings": {
+        "server_url": OIDC_SERVER,
+        "scope": OIDC_SCOPES,
+        "oauth_pkce_enabled": True,
+        **({"verified_email": True} if SSO_LINKS_BY_EMAIL == "all" else {}),
+    },
+}
 SOCIALACCOUNT_PROVIDERS = {
-    "openid_connect": {
-        "OAUTH_PKCE_ENABLED": True,
-        "APPS": [
-            {
-                "provider_id": one["id"],
-                "name": one.get("name", one["id"]),
-                "client_id": one["client_id"],
-                "secret": one.get("secret", ""),
-                "settings": {
-                    "server_url": one["server"],
-                    "scope": one.get("scopes", OIDC_SCOPES),
-                    "oauth_pkce_enabled": True,
-                    **({"verified_email": True} if SSO_LINKS_BY_EMAIL == "all" else {}),
-                },
-            }
-            for one in _providers
-        ],
-    }
+    "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [_provider] if OIDC_SERVER else []}
 }
 
 ACCOUNT_ADAPTER = "kbsite.sign_in.AccountAdapter"

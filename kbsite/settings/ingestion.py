@@ -46,7 +46,7 @@ URL_IMPORT = env.bool("URL_IMPORT", default=False)
 URL_IMPORT_ALLOW = env.list("URL_IMPORT_ALLOW", default=[])
 URL_IMPORT_DENY = env.list("URL_IMPORT_DENY", default=[])
 URL_IMPORT_MAX_PAGES = env.int("URL_IMPORT_MAX_PAGES", default=1_000)
-# For one address with its redirects: seconds, and MB unpacked. Guesses.
+# For one address with its redirects: seconds, and MB. Guesses.
 URL_IMPORT_PORTS = [80, 443]
 URL_IMPORT_SECONDS = 60
 URL_IMPORT_MB = 50

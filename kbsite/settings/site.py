@@ -65,7 +65,6 @@ MIDDLEWARE = [
     "corsheaders.middleware.CorsMiddleware",
     "kbsite.serving.middleware.ContentSecurityPolicy",
     "kbsite.serving.middleware.Compressed",
-    "kbsite.serving.outage.refuse_during_outage",
     "search.read_only_server.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "kbsite.serving.middleware.Language",

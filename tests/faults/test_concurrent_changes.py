@@ -47,7 +47,7 @@ def delete(document: Document) -> object:
 
 
 def purge(document: Document) -> object:
-    return services.purge([document], acting_user=None)
+    return services.purge([document])
 
 
 def delete_collection(document: Document) -> object:

@@ -129,7 +129,6 @@ def test_first_start_ends_with_results(first: tuple[int, str], var_dir: Path) ->
     assert code == 0, printed
     assert re.search(r"13 files became \d+ chunks", printed), printed
     assert "1. Survey of the northern ridge > Region D40" in printed
-    assert "first because its heading names" in printed
     password = re.search(r"user admin, password (\S{16})\n", printed)
     assert password
     # Once the site answers, before the documents are read, and again at the end.

@@ -124,7 +124,7 @@ def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:
 
     def act(number: int) -> None:
         if number % 2:
-            services.purge(Document.objects.all(), acting_user=None)
+            services.purge(Document.objects.all())
         else:
             upload(collection, NOTE, file_name="same.md")
 

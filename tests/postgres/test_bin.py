@@ -25,10 +25,10 @@ from ingestion.documents import processing_steps, purging
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
 from ingestion.lexical import bm25_weights
-from ingestion.models import Chunk, Document, DocumentVersion, State, TermFrequency
+from ingestion.models import Chunk, Document, DocumentVersion, Purge, State, TermFrequency
 from search.models import Pin
 from search.tuning.models import GoldenQuery, Judgement
-from tests.support.factories import make_collection, make_document, upload
+from tests.support.factories import empty_bin, make_collection, make_document, upload
 from tests.support.shown_results import titles
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
@@ -92,7 +92,7 @@ def test_document_in_the_bin_is_not_restored_over_a_new_upload_of_its_file() -> 
     assert (receipt.outcome, receipt.document.pk != old.pk) == ("added", True)
     with pytest.raises(StateConflict, match="uploaded again"):
         services.restore([old], acting_user=None)
-    services.purge([receipt.document], acting_user=None)
+    services.purge([receipt.document])
     assert services.restore([old], acting_user=None) == 1
     assert titles("bilge pump") == ["Water pumps"]
 
@@ -122,7 +122,13 @@ def test_deleting_and_restoring_an_archive_includes_its_members() -> None:
         services.restore([parts[1]], acting_user=None)
     services.restore([whole], acting_user=None)
     assert set(titles("enclosed number")) == {"Letter", "Part 2"}
-    services.purge([whole], acting_user=None)
+    services.delete([whole], acting_user=None)
+    Document.objects.update(deleted_at=timezone.now() - purging.grace())
+    services.purge_bin()
+    # The whole is condemned once, with its parts.
+    assert Purge.objects.count() == 1
+    assert set(Document.objects.values_list("deleted_at", flat=True)) == {purging.LONG_AGO}
+    empty_bin()
     assert not Document.objects.exists()
 
 
@@ -144,7 +150,7 @@ def test_bin_is_emptied_after_the_grace_period() -> None:
     services.delete([old, young], acting_user=None)
     long_ago = timezone.now() - purging.grace() - timedelta(minutes=1)
     Document.objects.filter(pk=old.pk).update(deleted_at=long_ago)
-    assert services.purge_bin() == (1, 0)
+    empty_bin()
     assert list(Document.objects.values_list("pk", flat=True)) == [young.pk]
 
 
@@ -232,9 +238,9 @@ def test_purged_document_leaves_no_row_and_no_file(
             services.delete([document], acting_user=administrator)
             assert len(places_of(MARKER)) > 10
             with override_settings(DELETION_GRACE_DAYS=0):
-                services.purge_bin()
+                empty_bin()
         else:
-            services.purge([document], acting_user=administrator)
+            services.purge([document])
             bm25_weights.fold()
     assert places_of(MARKER) == set()
     judgement = Judgement.objects.get()
@@ -252,10 +258,10 @@ def test_purging_keeps_a_file_that_another_document_uses(
     assert second.latest is not None
     path = Path(first.latest.file.path)
     with django_capture_on_commit_callbacks(execute=True):
-        services.purge([first], acting_user=None)
+        services.purge([first])
     assert path.exists()
     with django_capture_on_commit_callbacks(execute=True):
-        services.purge([second], acting_user=None)
+        services.purge([second])
     assert not path.exists()
     assert second.latest.state == State.READY
 

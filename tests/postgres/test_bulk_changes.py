@@ -117,11 +117,11 @@ class TestMoving:
 
 
 @pytest.mark.parametrize("icon", ["book", "📚", "🛠️", "👩‍🔧", "👍🏽", "🇩🇪"])
-def test_icon_names_and_single_emoji_are_valid_icons(icon: str) -> None:
+def test_icon_names_and_emoji_are_valid_icons(icon: str) -> None:
     validate_icon(icon)
 
 
-@pytest.mark.parametrize("icon", ["nothing", "📚📚", "a", "<b>", "📚x", " "])
+@pytest.mark.parametrize("icon", ["nothing", "a", "<b>", "📚x", " ", "Büro"])
 def test_other_texts_are_no_icons(icon: str) -> None:
     with pytest.raises(ValidationError, match="is not an icon"):
         validate_icon(icon)

@@ -151,7 +151,7 @@ def processed(*names: str, **options: int) -> None:
 
 
 def replaced(name: str, text: str) -> None:
-    services.purge([document(name)], acting_user=None)
+    services.purge([document(name)])
     make_document(Collection.objects.get(name="Village"), text, file_name=f"{name}.md")
 
 

@@ -142,7 +142,7 @@ def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
     assert of.state == State.DONE
     assert states(of) == {"pages/00.md": "added", "pages/01.md": "failed"}
     assert of.file  # what failed may be tried again
-    assert importing.retry(of, acting_user=None) == 1
+    assert importing.resume(of, acting_user=None)
     finish(of)
     assert states(of)["pages/01.md"] == "failed"
     assert importing.forget_files() == 0
@@ -150,7 +150,7 @@ def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
     Import.objects.update(finished=timezone.now() - importing.RETENTION)
     assert importing.forget_files() == 1
     assert not default_storage.exists(name)
-    importing.retry(of, acting_user=None)
+    importing.resume(of, acting_user=None)
     assert finish(of).state == State.FAILED
     assert "no longer exists" in of.error
 
@@ -226,6 +226,7 @@ def test_stopped_import_can_be_resumed_for_the_remaining_items() -> None:
     assert importing.resume(of, acting_user=None)
     assert finish(of).state == State.DONE
     assert Document.objects.count() == 5
+    assert not importing.resume(of, acting_user=None)
 
 
 def test_import_is_released_at_the_end_of_a_slice() -> None:

@@ -99,7 +99,7 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     syncing.sync()
     assert held(engine) == wanted()
     deletion.restore(Document.objects.filter(pk=document.pk), acting_user=administrator)
-    purging.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
+    purging.purge(Document.objects.filter(pk=document.pk))
     assert syncing.sync() > 0
     assert held(engine) == wanted()
     assert rebuilding.check(PointCollection.objects.get()) == 0

@@ -213,7 +213,7 @@ class TestEvents:
         services.restore([Document.objects.get(pk=document.pk)], acting_user=administrator)
         services.delete_collection(shelf, acting_user=administrator)
         services.restore_collection(Collection.objects.get(pk=shelf.pk), acting_user=administrator)
-        services.purge([document], acting_user=administrator)
+        services.purge([document])
 
         assert [(event, data.get("state")) for event, data in told(hook)] == [
             ("document.ready", "ready"),

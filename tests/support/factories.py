@@ -12,11 +12,11 @@ from django.db import transaction
 
 from common.accounts.models import User
 from ingestion import services
-from ingestion.documents import activation, processing_steps
+from ingestion.documents import activation, processing_steps, purging
 from ingestion.domain import ParsedDocument
 from ingestion.embedding.local import LocalEmbedder
 from ingestion.lexical import bm25_weights
-from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge, Visibility
 
 
 def make_collection(
@@ -108,3 +108,10 @@ def make_long_document(collection: Collection, text: str, passages: int) -> Docu
 def _copy(chunk: Chunk, ordinal: int) -> Chunk:
     values = {field.attname: getattr(chunk, field.attname) for field in Chunk._meta.concrete_fields}
     return Chunk(**values | {"id": None, "ordinal": ordinal, "searchable": False})
+
+
+def empty_bin() -> None:
+    """Purge what has expired, as beat and a worker do."""
+    services.purge_bin()
+    for pk in Purge.objects.values_list("pk", flat=True):
+        purging.advance(pk)

@@ -26,13 +26,13 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 182,  # the record that was asked for, at every door; clauses, controls
     "0005-profiles": 35,  # a run whose figures still hold is not repeated
     "0008-parsers": 242,  # subtitles, amounts, admonitions, frames, tables of roles; headings
-    "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
+    "0009-embedding-models": 55,  # folders with a linear layer
     "0010-chunks-and-sections": 17,  # levels of headings; a title's words choose no section
     "0025-what-if": 58,  # pools of the active profile by a worker; classes and grades in the list
     "0031-background-work": 80,  # turns of people in the queue of uploads; batches that end

@@ -190,7 +190,7 @@ def test_successor_counts_only_while_it_is_valid(
     assert list(Document.objects.exclude(pk__in=not_current(TODAY, None))) == [newest]
     services.delete([newest], acting_user=None)
     assert state() is CurrencyState.CURRENT
-    services.purge([newest], acting_user=None)
+    services.purge([newest])
     new.refresh_from_db()
     assert new.superseded_by_id is None
 
@@ -201,7 +201,7 @@ def test_document_superseded_by_an_erased_edition_stays_superseded(
     newest = make_document(handbook, "# Travel law\n\nNobody travels any more, alas.\n")
     declare(new, acting_user=None, supersedes=[old])
     declare(newest, acting_user=None, supersedes=[new])
-    services.purge([new], acting_user=None)
+    services.purge([new])
     old.refresh_from_db()
     assert currency.currency_of(old, None).successor == str(newest.public_id)
 

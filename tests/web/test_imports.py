@@ -149,7 +149,7 @@ def test_the_admin_starts_shows_and_stops_an_import(desk: Client, shelf: Collect
     rows = desk.get(f"/admin/ingestion/import/progress/?id={of.pk}").json()["rows"]
     assert "3 added, 1 failed" in rows[0]["cells"]["counts"]
     assert "Done" in desk.get("/admin/ingestion/import/").content.decode()
-    assert "1 item was queued again" in said(desk.post(f"/admin/ingestion/import/{of.pk}/retry/"))
+    assert "The import was resumed" in said(desk.post(f"/admin/ingestion/import/{of.pk}/resume/"))
     of.refresh_from_db()
     desk.post(f"/admin/ingestion/import/{of.pk}/delete/", {"post": "yes"})
     assert not Import.objects.exists()

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from django.db import OperationalError
 from django.test import Client
-from prometheus_client import Counter, Gauge, Histogram, generate_latest
+from prometheus_client import Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common import metrics
@@ -44,11 +44,6 @@ TOKEN = "scrape-me"
 def token(settings: object) -> str:
     settings.METRICS_TOKEN = TOKEN
     return f"Bearer {TOKEN}"
-
-
-@pytest.fixture(autouse=True)
-def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "site_gauges", endpoints.SiteGauges(seconds=0))
 
 
 def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -84,19 +79,13 @@ def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None
     found = samples(response.content)
     assert found["steelyard_server_up", frozenset({("server", "database")})] == 1
     assert found["steelyard_server_up", frozenset({("server", "redis")})] == 1
-    assert found["steelyard_queue_messages", frozenset({("queue", "bulk")})] >= 0
     assert found["steelyard_disk_free_bytes", frozenset({("folder", "files")})] > 0
-    assert found["steelyard_database_bytes", frozenset()] > 1_000_000
 
 
 @pytest.mark.django_db
-def test_the_gauges_take_three_statements_and_soon_after_another_scrape_none() -> None:
-    list(endpoints.SiteGauges(seconds=0).collect())  # migrations, once
-    assert statements(lambda: list(endpoints.SiteGauges(seconds=0).collect())) <= 3
-    kept = endpoints.SiteGauges(seconds=60)
-    first = list(kept.collect())
-    assert statements(lambda: list(kept.collect())) == 0
-    assert list(kept.collect()) == first
+def test_the_gauges_take_three_statements() -> None:
+    list(endpoints.SiteGauges().collect())  # migrations, once
+    assert statements(lambda: list(endpoints.SiteGauges().collect())) <= 3
 
 
 @pytest.mark.django_db
@@ -190,55 +179,31 @@ def test_metrics_files_written_by_root_belong_to_the_site_user(tmp_path: Path) -
     if os.geteuid() == 0:
         os.chown(tmp_path, 12_345, 12_345)
     folder = tmp_path / "metrics"
-    assert counted_elsewhere("metrics.runs('root')", str(folder)) == ""
+    program = "metrics.count(metrics.TASKS_SENT, task='test.root')"
+    assert counted_elsewhere(program, str(folder)) == ""
     files = list(folder.iterdir())
-    assert len(files) == 4
+    assert len(files) == 3
     assert {each.stat().st_uid for each in (folder, *files)} == {tmp_path.stat().st_uid}
 
 
 def test_counts_survive_a_killed_process() -> None:
     folder = Path(os.environ[processes.VARIABLE])
-    program = (
-        "metrics.count(metrics.TASKS_SENT, 2, task='test.killed')\n"
-        "metrics.runs('killed'); os.kill(os.getpid(), 9)"
-    )
+    program = "metrics.count(metrics.TASKS_SENT, 2, task='test.killed')\nos.kill(os.getpid(), 9)"
     assert counted_elsewhere(program) == ""
     files = {each.name for each in folder.iterdir()}
     assert counted_elsewhere(program) == ""
     assert value("steelyard_tasks_sent_total", task="test.killed") == 4
-    assert value("steelyard_processes", program="killed") == 0
     assert {each.name for each in folder.iterdir()} <= files
 
 
 def test_damaged_metrics_file_is_replaced(tmp_path: Path) -> None:
-    assert counted_elsewhere("metrics.runs('one')", str(tmp_path)) == ""
+    program = "metrics.count(metrics.TASKS_SENT, task='test.one')"
+    assert counted_elsewhere(program, str(tmp_path)) == ""
     damaged = tmp_path / "counter_0.db"
     damaged.write_bytes(b"\xff" * 4096)
     program = "metrics.count(metrics.TASKS_SENT, task='test.damaged')"
     assert counted_elsewhere(program, str(tmp_path)) == ""
     assert b"test.damaged" in damaged.read_bytes()
-
-
-def test_counts_of_living_processes_are_summed() -> None:
-    metrics.runs("here")
-    labels = {"program": "here"}
-    code = "metrics.runs('here'); print('ready', flush=True); sys.stdin.read()"
-    folder = os.environ[processes.VARIABLE]
-    whole = (
-        "import sys; from pathlib import Path\n"
-        "from common import metrics, metrics_files as processes\n"
-        "processes.keep_in(Path(sys.argv[1]))\n" + code
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", whole, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdin is not None
-        other.stdout.readline()
-        assert value("steelyard_processes", **labels) == 2
-        other.stdin.close()
-        other.wait()
-    assert value("steelyard_processes", **labels) == 1
 
 
 def test_forked_children_count_for_themselves() -> None:
@@ -253,24 +218,24 @@ def test_forked_children_count_for_themselves() -> None:
     assert value("steelyard_tasks_sent_total", task="test.fork") == 3
 
 
-def test_full_disk_stops_counting_and_not_the_work() -> None:
+def test_full_disk_stops_counting_and_not_the_work(tmp_path: Path) -> None:
     left = counted_elsewhere(
         "import errno\n"
         "def full(*_):\n    raise OSError(errno.ENOSPC, 'full')\n"
         "os.posix_fallocate = full\n"
         "metrics.count(metrics.TASKS_SENT, task='test.full')\n"
-        "metrics.runs('full')\n"
-        "with metrics.timed(metrics.TASK_SECONDS, task='test.full', outcome='done'): pass\n"
+        "with metrics.timed(metrics.TASK_SECONDS, task='test.full', outcome='done'): pass\n",
+        str(tmp_path),
     )
     assert left == ""
-    assert value("steelyard_tasks_sent_total", task="test.full") == 0
+    assert list(tmp_path.glob("*.db")) == []
 
 
 def test_labels_have_a_fixed_set_of_values() -> None:
     """The labels are names of our own; whoever adds one looks here first."""
     known = {
         "area", "status", "stage", "query_class", "quality", "found", "part", "format", "outcome",
-        "code", "step", "kind", "use", "purpose", "cache", "result", "task", "program",
+        "code", "step", "kind", "use", "purpose", "cache", "result", "task",
     }  # fmt: skip
     own = [each for each in vars(metrics).values() if hasattr(each, "_labelnames")]
     assert len(own) > 15
@@ -320,7 +285,7 @@ def test_metrics_are_answered_without_a_thread_of_the_site(
 @pytest.mark.django_db
 def test_age_of_the_last_backup_is_exported(settings: Any, tmp_path: Path) -> None:
     def age() -> list[float]:
-        families = endpoints.SiteGauges(seconds=0).collect()
+        families = endpoints.SiteGauges().collect()
         found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
         return [sample.value for sample in found.samples]
 
@@ -355,13 +320,11 @@ def exported() -> dict[str, set[str]]:
         match each:
             case Counter():
                 found[f"{each._name}_total"] = set(each._labelnames)
-            case Gauge():
-                found[each._name] = set(each._labelnames)
             case Histogram():
                 labels = set(each._labelnames)
                 found[f"{each._name}_bucket"] = labels | {"le"}
                 found |= {f"{each._name}_{part}": labels for part in ("sum", "count")}
-    for family in endpoints.SiteGauges(seconds=0).collect():
+    for family in endpoints.SiteGauges().collect():
         found[family.name] = set(family._labelnames)  # type: ignore[attr-defined]
     return found
 

@@ -146,9 +146,9 @@ def test_a_document_is_read_from_the_bucket_once_and_leaves_it_with_its_rows(
     assert document.current is not None
     assert again.current is not None
     assert len(names(bucket)) == 1
-    purge([document], acting_user=None)
+    purge([document])
     assert len(names(bucket)) == 1
-    purge([again], acting_user=None)
+    purge([again])
     assert names(bucket) == set()
 
 

@@ -315,7 +315,7 @@ def test_pictures_are_deleted_with_their_document(
     client.get(pictured(handbook, 1))
     assert kept(tmp_path)
     with django_capture_on_commit_callbacks(execute=True):
-        purging.purge([handbook], acting_user=None)
+        purging.purge([handbook])
     assert kept(tmp_path) == []
 
 

@@ -316,7 +316,7 @@ def test_exports_contain_currency(ann: User, old: Document, tmp_path: Path) -> N
     declare(new, acting_user=None, supersedes=[old], valid_from=TODAY, owner=ann, review_by=TODAY)
     path = tmp_path / "handbook.zip"
     path.write_bytes(b"".join(writing.export(old.collection)))
-    services.purge([old, new], acting_user=None)
+    services.purge([old, new])
     restoring.restore(path)
     again = Document.objects.get(public_id=new.public_id)
     assert (again.valid_from, again.review_by, again.owner) == (TODAY, TODAY, ann)

@@ -1,4 +1,4 @@
-"""What a person sees and who sees a document: the same as `visible_to`, with the reason."""
+"""What a person sees: the same as `visible_to`, with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingestion import collections
 from ingestion.models import Collection
 from tests.support.admin_client import signed_in, staff
 from tests.support.database import statements
-from tests.support.factories import make_collection, make_document
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 
@@ -36,17 +36,6 @@ def test_the_reasons_agree_with_the_rule() -> None:
         assert told == set(Collection.objects.visible_to(person)), person
 
 
-def test_the_readers_agree_with_the_rule(library: dict[str, Collection]) -> None:
-    told = {reader.user for reader in collections.readers_of(library["vault"])}
-    ruled = {
-        person
-        for person in User.objects.all()
-        if Collection.objects.visible_to(person).filter(pk=library["vault"].pk).exists()
-    }
-    assert told == ruled
-    assert collections.readers_of(library["open"]) == []
-
-
 def test_queries_do_not_grow_with_collections(member: User) -> None:
     assert statements(lambda: collections.seen_by(member)) == 3
     for number in range(5):
@@ -66,17 +55,6 @@ def test_page_of_a_person_lists_readable_documents_with_reasons(
     assert "open to all who sign in" in text
     assert "Robot: Open" in text
     assert f"{PAGES}people/{member.pk}/" in desk.get("/admin/accounts/user/").content.decode()
-
-
-def test_page_of_a_document_lists_its_readers(desk: Client, library: dict[str, Collection]) -> None:
-    document = make_document(library["vault"], "# Treasure\n\nGold.")
-    address = f"http://testserver/documents/{document.public_id}/"
-    text = desk.get(PAGES, {"q": address}, follow=True).content.decode()
-
-    assert "open to the members of crew, insiders" in text
-    assert ">member</a>" in text
-    assert ">reader</a>" not in text
-    assert ">gone</a>" not in text
 
 
 def test_who_sees_page_is_for_superusers_only(member: User, desk: Client) -> None:

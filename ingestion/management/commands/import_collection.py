@@ -34,8 +34,6 @@ class Command(WaitingCommand):
             outcome = restore(
                 options["file"], name=options["name"], check=lambda kind: bar.update(1)
             )
-        for warning in outcome.warnings:
-            self.stderr.write(warning)
         created = ", ".join(f"{count:,} {kind}" for kind, count in outcome.created.items())
         existing = ", ".join(f"{count:,} {kind}" for kind, count in outcome.existing.items())
         self.stdout.write(

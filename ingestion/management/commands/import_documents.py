@@ -96,7 +96,6 @@ class Command(WaitingCommand):
             raise CommandError(f"There is no import {min(missing)}. The admin lists them.")
         for of in imports.values():
             importing.resume(of, acting_user=None, by_command=True)
-            importing.retry(of, acting_user=None, by_command=True)
         return list(imports.values())
 
     def _started(self, options: dict[str, Any]) -> list[Import]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from typing import Any
@@ -25,7 +24,6 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="One JSON object a line.")
         parser.add_argument(
             "--recount",
             action="store_true",
@@ -39,21 +37,16 @@ class Command(BaseCommand):
         try:
             if options["recount"]:
                 recount()
-            states = [self._write(each, as_json=options["json"]) for each in examine()]
+            states = [self._write(each) for each in examine()]
         finally:
             logging.disable(logging.NOTSET)
         if State.WRONG in states:
             sys.exit(1)
 
-    def _write(self, finding: Finding, *, as_json: bool) -> State:
+    def _write(self, finding: Finding) -> State:
         """Write the finding at once; return its state."""
-        if as_json:
-            fields = ("name", "state", "text", "advice")
-            row = {field: getattr(finding, field) for field in fields}
-            self.stdout.write(json.dumps(row, ensure_ascii=False))
-        else:
-            style = getattr(self.style, _COLOURS[finding.state])
-            self.stdout.write(f"{style(f'{finding.state:<{_WIDTH}}')}  {_line(finding)}")
+        style = getattr(self.style, _COLOURS[finding.state])
+        self.stdout.write(f"{style(f'{finding.state:<{_WIDTH}}')}  {_line(finding)}")
         self.stdout.flush()
         return finding.state
 

@@ -9,16 +9,14 @@ from django.conf import settings
 from django.db import ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
-from prometheus_client import Metric
 from psycopg.errors import InsufficientPrivilege
 
 from common import parts
 from common.accounts.models import User
 from common.accounts.second_factor import FACTORS
 from common.accounts.tokens import everlasting
-from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
-from ingestion.identifiers import regex_problems
-from ingestion.models import EmbeddingSpace, IdentifierPattern
+from common.probes import Finding, Occasion, look, ok, register, wrong
+from ingestion.models import EmbeddingSpace
 from ingestion.models.statistics import differences
 from ingestion.spaces.allowed_servers import why_refused
 from ingestion.spaces.index import IndexState, indexes_of
@@ -28,9 +26,7 @@ from kbsite.operations.probes import findings
 from search.domain import OPTIONAL, Signal
 from search.engine import configuration
 from search.errors import SearchError
-from search.models import ClassRule, ClassWeights, SearchProfile
-from search.query.rule_classifier import pattern_problems
-from search.ranking.text_boosts import anchor_problem, parse_boosts
+from search.models import ClassWeights, SearchProfile
 from search.signals import registry
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
@@ -38,29 +34,6 @@ PGVECTOR_AT_LEAST = (0, 7)
 # 0.8.3 and 0.8.4 mend indexes that a vacuum could damage (pgvector's CHANGELOG.md).
 PGVECTOR_MENDED = (0, 8, 4)
 POSTGRES_AT_LEAST = 16
-# Tables whose size says how large the library is, and their names in the metric.
-TABLES = {
-    "ingestion_document": "documents",
-    "ingestion_chunk": "passages",
-    "ingestion_chunkembedding": "embeddings",
-    "analytics_searchevent": "search_events",
-}
-
-
-def size_gauges() -> Iterator[Metric]:
-    rows = gauge("rows", "Rows of large tables, as Postgres estimates them.", "table")
-    size = gauge("database_bytes", "Size of the database on its disk.")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname, greatest(reltuples, 0), pg_database_size(current_database())"
-            " FROM pg_class WHERE oid = ANY(SELECT to_regclass(name) FROM unnest(%s::text[]) name)",
-            [list(TABLES)],
-        )
-        for table, estimate, size_now in cursor.fetchall():
-            rows.add_metric([TABLES[table]], estimate)
-            size.samples.clear()
-            size.add_metric([], size_now)
-    yield from (rows, size)
 
 
 @register(
@@ -69,7 +42,6 @@ def size_gauges() -> Iterator[Metric]:
     start="Run: manage.py services start"
     if settings.EMBEDDED_POSTGRES
     else "Start it, or correct DATABASE_URL.",
-    gauges=size_gauges,
 )
 def database() -> Iterator[Finding]:
     """The database: reachability, version, and the findings of `check --database`."""
@@ -190,30 +162,6 @@ def spaces() -> Iterator[Finding]:
     for space in rows:
         if reason := why_refused(space.config):
             yield look(f"{space}: {reason}", advice, "W021")
-
-
-@register("expressions", Occasion.ROWS)
-def expressions() -> Iterator[Finding]:
-    """Stored regular expressions that RE2 does not support: they match nothing."""
-    for kind, row, problems in _expressions():
-        if problems:
-            text = f"The {kind} “{row}” matches nothing: {problems[0]}"
-            advice = "Change it in the admin. Documents follow when they are reprocessed."
-            yield look(text, advice, "W022")
-
-
-def _expressions() -> Iterator[tuple[str, object, list[str]]]:
-    """The kind, the row and the problems of each expression that an administrator entered."""
-    for pattern in IdentifierPattern.objects.all():
-        yield "identifier pattern", pattern, regex_problems(pattern.regex)
-    for rule in ClassRule.objects.exclude(pattern=""):
-        yield "classifier rule", rule, pattern_problems(rule.pattern)
-    for profile in SearchProfile.objects.exclude(state=SearchProfile.State.RETIRED):
-        if profile.bypass:
-            yield "bypass of", profile, regex_problems(profile.bypass)
-        for boost in parse_boosts(profile.boosts):
-            if problem := anchor_problem(boost):
-                yield f"anchor of the boost “{boost.name}” of", profile, [problem]
 
 
 @register("signals", Occasion.ROWS)

@@ -19,8 +19,7 @@ from kombu.exceptions import OperationalError
 from prometheus_client import Metric
 
 from common import heartbeat
-from common import metrics_files as processes
-from common.jobs import INTERACTIVE, Job, due, free, waiting_in
+from common.jobs import INTERACTIVE, Job, due, free
 from common.probes import Finding, gauge, look, ok, register, wrong
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
@@ -104,14 +103,7 @@ def redis_server() -> Iterator[Finding]:
     yield ok(f"{name} {release}")
 
 
-def queue_gauges() -> Iterator[Metric]:
-    metric = gauge("queue_messages", "Messages that wait in a queue.", "queue")
-    for queue, messages in waiting_in([each.name for each in settings.CELERY_TASK_QUEUES]).items():
-        metric.add_metric([queue], messages)
-    yield metric
-
-
-@register("workers", needs="redis", alive=heartbeat.answers, vital=False, gauges=queue_gauges)
+@register("workers", needs="redis", alive=heartbeat.answers, vital=False)
 def workers() -> Iterator[Finding]:
     """The number of answering workers, and the queues that no worker serves."""
     try:
@@ -130,20 +122,6 @@ def workers() -> Iterator[Finding]:
         yield wrong(f"no worker serves {', '.join(missing)}", "Start a worker without --queues.")
     else:
         yield ok(f"{len(answers)} answer: {', '.join(sorted(answers))}")
-
-
-@register("beat", needs="redis")
-def beat() -> Iterator[Finding]:
-    """The number of beat processes on this machine; those of other machines are not visible."""
-    running = processes.registry().get_sample_value("steelyard_processes", {"program": "beat"}) or 0
-    if running > 1:
-        text = f"{running:.0f} run: everything periodic happens as often"
-        yield wrong(text, "Stop all but one.")
-    elif running < 1:
-        advice = "Start it, unless it runs on another machine."
-        yield look("none runs on this machine", advice)
-    else:
-        yield ok("one runs")
 
 
 def job_gauges() -> Iterator[Metric]:

@@ -284,11 +284,9 @@ def sign_in() -> Iterator[Finding]:
     if settings.STAFF_SECOND_FACTOR == "off":
         advice = "Set STAFF_SECOND_FACTOR to password or all (docs/operations.md)."
         yield look("Staff sign in with a password alone.", advice, "W051")
-    providers: Any = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
-    for one in providers["APPS"]:
-        if not one["settings"]["server_url"].startswith("https://"):
-            text = f"The sign-on provider {one['provider_id']} is asked without TLS."
-            yield look(text, "Use its address with https://.", "W052")
+    if settings.OIDC_SERVER and not settings.OIDC_SERVER.startswith("https://"):
+        text = "The sign-on provider is asked without TLS."
+        yield look(text, "Set OIDC_SERVER to its address with https://.", "W052")
     if settings.SSO_SIGN_UP == "open" and "/common/" in settings.OIDC_SERVER:
         advice = "Put your tenant's id in place of “common”, or set SSO_SIGN_UP=mapped."
         yield look("Everybody with a Microsoft account gets an account here.", advice, "W053")

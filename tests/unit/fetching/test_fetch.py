@@ -6,7 +6,6 @@ import gzip
 import socket
 import ssl
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -149,58 +148,14 @@ def test_endless_response_is_cut_off(site: Site, open_policy: Policy) -> None:
         fetched(site.url(), replace(open_policy, size=3 * 2**20))
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
-def test_compressed_bytes_are_counted_unpacked(
-    site: Site, open_policy: Policy, encoding: str
-) -> None:
-    body = bytes(24 * 2**20)
-    bomb = zlib.compress(body) if encoding == "deflate" else gzip.compress(body, 6)
-    if encoding == "gzip, gzip":
-        bomb = gzip.compress(bomb)
-    site.routes["/"] = Answer(bomb, headers={"Content-Encoding": encoding})
-    with pytest.raises(TooLong, match="larger than 8 MB"):
-        fetched(site.url(), replace(open_policy, size=8 * 2**20))
-
-
-def _bare_deflate(data: bytes) -> bytes:
-    squeeze = zlib.compressobj(wbits=-15)
-    return squeeze.compress(data) + squeeze.flush()
-
-
-@pytest.mark.parametrize(
-    ("encoding", "packed"),
-    [
-        ("gzip", gzip.compress(b"The long arm")),
-        ("x-gzip", gzip.compress(b"The long ") + gzip.compress(b"arm")),
-        ("deflate", zlib.compress(b"The long arm")),
-        ("deflate", _bare_deflate(b"The long arm")),
-        ("identity", b"The long arm"),
-    ],
-    ids=["gzip", "two members", "deflate", "bare deflate", "identity"],
-)
-def test_compressed_responses_are_unpacked(
-    site: Site, open_policy: Policy, encoding: str, packed: bytes
-) -> None:
-    site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
-    assert fetched(site.url(), open_policy)[0] == b"The long arm"
-
-
-@pytest.mark.parametrize(
-    ("encoding", "packed", "message"),
-    [
-        ("br", b"x", "not supported"),
-        ("gzip, gzip, gzip", b"x", "not supported"),
-        ("gzip", b"no gzip at all", "compression is damaged"),
-        ("gzip", gzip.compress(bytes(range(256)) * 40)[:-30], "cut off"),
-    ],
-    ids=["brotli", "three layers", "no gzip", "cut off"],
-)
-def test_broken_compression_is_an_error(
-    site: Site, open_policy: Policy, encoding: str, packed: bytes, message: str
-) -> None:
-    site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
-    with pytest.raises(FetchError, match=message):
+def test_server_is_asked_for_no_compression(site: Site, open_policy: Policy) -> None:
+    """What it unpacks to could be a thousand times larger, and hardly any server ignores this."""
+    site.routes["/"] = Answer(gzip.compress(b"long"), headers={"Content-Encoding": "gzip"})
+    with pytest.raises(FetchError, match="“gzip”, although it was asked for none"):
         fetched(site.url(), open_policy)
+    site.routes["/"] = Answer(b"The long arm", headers={"Content-Encoding": "identity"})
+    assert fetched(site.url(), open_policy)[0] == b"The long arm"
+    assert site.asked[-1][1]["accept-encoding"] == "identity"
 
 
 def _drip(start: bytes, part: bytes) -> Answer:

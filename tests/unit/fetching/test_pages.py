@@ -127,6 +127,12 @@ def test_a_packed_sitemap_is_counted() -> None:
         sitemap(gzip.compress(b"<urlset>" + b" " * 5_000_000), limit=2**20)
 
 
+@pytest.mark.parametrize("cut", [slice(-9), slice(0, 40)], ids=["cut off", "nothing behind it"])
+def test_a_damaged_packed_sitemap_is_an_error(cut: slice) -> None:
+    with pytest.raises(FetchError, match="compression is damaged"):
+        sitemap(gzip.compress(SITEMAP.encode())[cut])
+
+
 # --- robots.txt --------------------------------------------------------------------------------
 
 
