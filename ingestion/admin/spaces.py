@@ -109,6 +109,9 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
     folder = _text(
         _("Folder"), _("For a folder: a sentence-transformers ONNX model. Empty: MiniLM.")
     )
+    query_folder = _text(
+        _("Folder for questions"), _("Another folder whose model embeds the questions alone.")
+    )
     query_prefix = _text(_("Query prefix"), _("If the model requires one."))
     document_prefix = _text(_("Passage prefix"), _("If the model requires one."))
     max_tokens_read = _number(_("Maximum tokens"), _("The longest text; empty: the model's limit."))
@@ -126,7 +129,7 @@ class NewSpaceForm(forms.ModelForm):  # type: ignore[type-arg]
         codes = [code.strip().lower() for code in data["knows"].split(",")]
         options = {
             **{name: data[name] for name in ("model", "base_url", "api_key_env", "folder")},
-            **{name: data[name] for name in ("query_prefix", "document_prefix")},
+            **{name: data[name] for name in ("query_folder", "query_prefix", "document_prefix")},
             "dimensions": data["dimensions_asked"],
             "max_tokens": data["max_tokens_read"],
             "languages": [code for code in codes if code],
@@ -242,7 +245,8 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
                 "kind", "name", "model", "base_url", "api_key_env", "folder",
             )}),
             (_("Options of some models"), {"fields": (
-                "dimensions_asked", "max_tokens_read", "query_prefix", "document_prefix", "knows",
+                "dimensions_asked", "max_tokens_read", "query_folder", "query_prefix",
+                "document_prefix", "knows",
             )}),
         )  # fmt: skip
 

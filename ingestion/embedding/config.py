@@ -33,6 +33,7 @@ class LocalModelConfig:
     """A model run in this process: MiniLM, a sentence-transformers ONNX folder, or fastembed's.
 
     `model` is a name of fastembed's; without it the model is MiniLM, unless `folder` is set.
+    `query_folder` is a second one, whose model embeds the questions.
     Otherwise None means the value from the model's own files. `threads` is the number of texts
     embedded in parallel, 0 for one per usable core.
     """
@@ -40,6 +41,7 @@ class LocalModelConfig:
     models_dir: Path | str = Path("var/models")
     model: str | None = None
     folder: Path | str | None = None
+    query_folder: Path | str | None = None
     pooling: Pooling | None = None
     query_prefix: str | None = None
     document_prefix: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,29 @@ class LocalEmbedder(Embedder):
             max_tokens=model.window - special - prefix,
             languages=config.languages or model.languages,
         )
+        self._questions = self._question_model(config)
         self._session = PerProcess(self._open_session)
         self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
         self._ahead = PerProcess(lambda: ThreadPoolExecutor(1, "embedding-ahead"))
+
+    def _question_model(self, config: LocalModelConfig) -> LocalEmbedder | None:
+        """The model that embeds the questions, if it is another one, whose card is in this one's.
+
+        Raises EmbeddingRejected if its vectors have other dimensions.
+        """
+        if not config.query_folder:
+            return None
+        other = replace(
+            config, folder=config.query_folder, query_folder=None, pooling=None, max_tokens=None
+        )
+        questions, own = LocalEmbedder(other), self._card
+        if questions.card.dimensions != own.dimensions:
+            raise EmbeddingRejected(
+                f"{questions.card.name} gives questions {questions.card.dimensions} dimensions, "
+                f"{own.name} passages {own.dimensions}: choose two models of one space."
+            )
+        self._card = replace(own, fingerprint=f"{own.fingerprint}+{questions.card.fingerprint}")
+        return questions
 
     def _describe(self, config: LocalModelConfig) -> LocalModel:
         if config.folder:
@@ -122,6 +143,8 @@ class LocalEmbedder(Embedder):
 
         A long one takes up to four runs of the model, one a window and `threads` at a time.
         """
+        if self._questions:
+            return self._questions.embed_query(text)
         most = self._card.max_tokens - self._tokenizer.count(self._model.query_prefix)
         pieces, _ = query_windows(text, self._tokenizer, most)
         vectors = self._embed([self._model.query_prefix + piece for piece in pieces])

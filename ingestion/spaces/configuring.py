@@ -43,7 +43,8 @@ def hold_switch(*, exclusive: bool = False) -> None:
 # Options that determine the vectors and thus belong to the row.
 OF_THE_MODEL = {
     "local": (
-        "model", "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
+        "model", "folder", "query_folder", "pooling", "query_prefix", "document_prefix",
+        "max_tokens", "languages",
     ),
     "fastembed": ("model", "query_prefix", "document_prefix", "languages"),
     "openai": (

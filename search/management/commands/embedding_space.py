@@ -21,6 +21,7 @@ POLL_SECONDS = 0.5
 # The options of `create` that configure the model; those not given keep its defaults.
 MODEL_OPTIONS = {
     "folder": (str, "local: a sentence-transformers ONNX folder; none: MiniLM"),
+    "query_folder": (str, "local: another such folder, for the questions alone"),
     "pooling": (str, "local: mean or cls, if the folder's files do not state it"),
     "model": (str, "openai: the provider's name; fastembed: such as BAAI/bge-small-en-v1.5"),
     "base_url": (str, "openai: the URL of a compatible server"),

@@ -170,6 +170,21 @@ def test_damaged_dense_layer_is_named(folder: Path) -> None:
         embedder_of(folder)
 
 
+def test_questions_may_have_a_model_of_their_own(folder: Path, tmp_path: Path) -> None:
+    """Both models' files are in the fingerprint; passages never go through the other."""
+    other = shutil.copytree(folder, tmp_path / "for-questions")
+    write(other, "config_sentence_transformers.json", {"prompts": {"query": "query: "}})
+    alone, questions = embedder_of(folder), embedder_of(other)
+    pair = embedder_of(folder, query_folder=str(other))
+    np.testing.assert_array_equal(pair.embed_query("pump"), alone.embed_query("query: pump"))
+    np.testing.assert_array_equal(pair.embed_documents(["pump"]), alone.embed_documents(["pump"]))
+    assert pair.card.fingerprint == f"{alone.card.fingerprint}+{questions.card.fingerprint}"
+    assert (pair.card.name, pair.card.max_tokens) == (alone.card.name, alone.card.max_tokens)
+    with_dense(other, bias=True)
+    with pytest.raises(EmbeddingRejected, match="16 dimensions, my-model passages 384"):
+        embedder_of(folder, query_folder=str(other))
+
+
 def test_wrong_number_of_dimensions_is_refused(folder: Path) -> None:
     write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 512,
           "pooling_mode_mean_tokens": True})  # fmt: skip
