@@ -68,7 +68,8 @@ class PageAnswer:
 
 
 def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse) -> PageAnswer:
-    """The answer of a page with results: none on further pages, and where nothing seems to fit.
+    """The answer of a page with results: none on further pages, where nothing seems to fit, and
+    where no piece surely answers a question that was only searched for.
 
     Questions are answered once they are submitted, never while their words are typed; other
     searches where the reader asks for it. Links on other sites spend no budget of a model.
@@ -89,8 +90,9 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
     if quoted is None:
         return unanswered
     answered, record = quoted
-    if by_model and answered.state is not State.DONE:
-        return unanswered
+    if answered.state is not State.DONE and (by_model or not form.cleaned_data["ask"]):
+        # The results may still answer: nobody asked for a verdict on them.
+        return replace(unanswered, offers=by_model, record=record)
     said = answered.notes if answered.state is State.REFUSED else response.sentences
     notes = tuple(each for each in answered.notes if each not in said)
     own = replace(answered, notes=notes, degraded=())  # without what the page says by itself

@@ -419,7 +419,10 @@ def test_a_refusal_is_one_line(
     monkeypatch.setattr(
         answering, "active_parameters", lambda: AnswerParameters(refuse_below=1.0, refusal="No.")
     )
-    for html in (ask(client), client.get("/", {"q": QUESTION}).content.decode()):
+    searched = client.get("/", {"q": QUESTION}).content.decode()
+    assert '<article class="answer refused' not in searched  # the results may still answer
+    assert "Answer this" not in searched
+    for html in (ask(client), client.get("/", {"q": QUESTION, "ask": "1"}).content.decode()):
         answer = html.split('<article class="answer refused', 1)[1].split("</article>")[0]
         assert "No answer" in answer
         assert "<p>No.</p>" in answer
