@@ -142,6 +142,7 @@ def with_readings_sql(vector: str, config: str, text: str) -> str:
     `vector` may be evaluated several times. Joined lexemes have the weight D, like those of a text.
     """
     return f"""(
+    WITH names AS MATERIALIZED (SELECT * FROM {names_sql(text)} named)
     SELECT CASE WHEN added IS NULL THEN {vector}
                 ELSE ({vector}::text || ' ' || added)::tsvector END
     FROM (
@@ -169,7 +170,7 @@ def _behind_sql(config: str, text: str) -> str:
     ) joined WHERE place > {LAST_OF_TEXT}
     UNION ALL
     SELECT lexeme, '{_OF_ADDRESSES}{LABEL}'
-    FROM {names_sql(text)} names, unnest(to_tsvector({config}, parts)) WHERE address
+    FROM names, unnest(to_tsvector({config}, parts)) WHERE address
 """  # noqa: S608  # ours
 
 
@@ -182,7 +183,7 @@ def _beside_sql(vector: str, config: str, text: str) -> str:
     FROM (
         SELECT name, concat_ws(' ', parts, CASE WHEN name ~ '{_CAMEL}'
                THEN translate(name, './@', '   ') END), NULL AS label
-        FROM {names_sql(text)} names WHERE NOT address
+        FROM names WHERE NOT address
         UNION ALL
         SELECT written, folded, '{LABEL}' FROM {folded_sql(text)} folds
     ) named(name, parts, label),

@@ -65,13 +65,12 @@ _FOLDED = f"{_WORD}*[{_FOLDABLE}]{_WORD}*|(?<![א-ת]){_PREFIX}[א-ת]+"
 
 # Separators of thousands, with decimals. With other figures beside it is a date or a version.
 _BESIDE, _BEHIND = "(?<![0-9][.,])", "(?![0-9]|[., ''_][0-9])"
-_NUMBERS = (
-    "|".join(
-        rf"{_BESIDE}\m[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?{_BEHIND}"
-        for point, comma in ((",", "[.]"), ("[.]", ","), ("[ ''_]", "[.,]"))
-    )
-    + rf"|{_BESIDE}\m[1-9][0-9]?(?:,[0-9]{{2}}){{1,3}},[0-9]{{3}}{_BEHIND}"
-)  # India's
+_GROUPED = "|".join(
+    rf"[1-9][0-9]{{0,2}}(?:{point}[0-9]{{3}}){{1,4}}(?:{comma}[0-9]+)?"
+    for point, comma in ((",", "[.]"), ("[.]", ","), ("[ ''_]", "[.,]"))
+)
+_OF_INDIA = "[1-9][0-9]?(?:,[0-9]{2}){1,3},[0-9]{3}"
+_NUMBERS = rf"{_BESIDE}\m(?:{_GROUPED}|{_OF_INDIA}){_BEHIND}"
 # A number with a separator of another kind at its end.
 _DECIMALS = "^[0-9]+[.].*,|^[0-9]+[, ''_].*[.]|^[0-9]+[ ''_].*,"
 # Accounts and cards in groups of four; books; telephones; network cards; and names of parts with

@@ -14,12 +14,6 @@ _FRAMED = re.compile(r"\bsrcdoc\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE
 _AROUND_A_BODY = re.compile(
     r"<head\b.*?</head\s*>|</?(?:html|body|!doctype)\b[^<>]*>", re.IGNORECASE | re.DOTALL
 )
-# The classes that Pygments, Hugo and highlight.js give the numbers of a listing's lines.
-_NUMBERS = r"\b[^<>]*\bclass\s*=\s*[\"']?[^<>\"']*\b(?:linenos?|lnt|lntd|hljs-ln-numbers)\b"
-_LINE_NUMBER = re.compile(rf"<(span|a){_NUMBERS}[^<>]*>\s*\d+\s*</\1>", re.IGNORECASE)
-_NUMBER_CELL = re.compile(
-    rf"<td{_NUMBERS}[^<>]*>(?:[\s\d]|<(?!/?t[dr]\b)[^<>]*>)*</td>", re.IGNORECASE
-)
 # Of a form: a text that was typed; fields and the choices of a list, where pandoc joins words.
 _TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
 _CHOICE = re.compile(r"(<(?:option|input|select)\b|</select\b)", re.IGNORECASE)
@@ -61,13 +55,9 @@ def _with_heading(page: str) -> str:
 
 
 def repaired(page: str) -> str:
-    """The page with the words of forms, of drawings and of readings (`asides`) as text.
-
-    Without the numbers of the lines of listings, which may be a column beside.
-    """
-    page = _BODY.sub("", _NUMBER_CELL.sub("", _LINE_NUMBER.sub("", _with_heading(page))))
-    page = _CHOICE.sub(r" \1", _TYPED.sub(r"\1div", page))
-    return _RUBY.sub(_readings, _DRAWING.sub(_labels, page))
+    """The page with the words of forms, of drawings and of readings (`asides`) as text."""
+    page = _TYPED.sub(r"\1div", _BODY.sub("", _with_heading(page)))
+    return _RUBY.sub(_readings, _DRAWING.sub(_labels, _CHOICE.sub(r" \1", page)))
 
 
 def _labels(drawing: re.Match[str]) -> str:

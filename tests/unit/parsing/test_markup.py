@@ -235,15 +235,6 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         '<body><p>Gate B4 &amp;lt; &quot;17:20&quot;</p></body></html>"></iframe><p>Fares</p>',
         [p("Gates"), p('Gate B4 < "17:20"'), p("Fares")],
     ),
-    "line-numbers-beside-a-listing": (
-        '<table><tr><td class="linenos"><div><pre><span class="normal">1</span>\n2</pre></div></td>'
-        '<td class="code"><pre>def load(x):\n    return x</pre></td></tr></table>',
-        [code("def load(x):\n    return x")],
-    ),
-    "line-numbers-in-a-listing": (
-        '<pre><a class="linenos"> 1</a>import x\n<span class="linenos">2</span>x.run()</pre>',
-        [code("import x\nx.run()")],
-    ),
     "typed-and-chosen": (
         "<select><option>Oslo<option selected>Bergen</select><textarea>Ring twice.</textarea>",
         [p("Oslo Bergen"), p("Ring twice.")],
