@@ -146,7 +146,8 @@ FEATURES = (
     Feature("Exports", "ingestion/exporting search/export search/read_only "
             "search/management/commands/export search/management/commands/serve",
             "export", "READ_ONLY"),
-    Feature("People, tokens, quotas, audit", "common/accounts/ common/audit/ common/admin/people",
+    Feature("People, tokens, quotas, audit", "common/accounts/ common/audit/ "
+            "common/admin/people common/admin/audit common/admin/credentials",
             "people token audit who_sees quota", "QUOTA AUDIT API_TOKEN THROTTLE",
             "admin/audit/ admin/who_sees/"),
     Feature("Sign-on, second factor, OAuth", "kbsite/sign_in kbsite/oauth common/accounts/claim "

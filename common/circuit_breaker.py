@@ -1,11 +1,10 @@
-"""Calls of servers that may fail or hang: circuit breaker, pool with a time limit, pauses.
+"""Calls of servers that may fail or hang: circuit breaker, and a pool with a time limit.
 
 A call has a fallback at its caller; here it is made sure that the caller gets to use it in time.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -13,8 +12,6 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -161,37 +158,3 @@ class CircuitOpen(RedisConnectionError):
 
 # Broker and cache, which are one server as a rule. A guess: one request waits in so many seconds.
 REDIS = CircuitBreaker(seconds=5)
-
-
-# Between a job's attempts: a provider's outage lasts minutes, not milliseconds (a guess).
-BASE, LONGEST = timedelta(seconds=5), timedelta(minutes=10)
-LONGEST_WAIT = 3600.0  # seconds of a Retry-After; longer ones are cut to this (a guess)
-
-
-def pause(attempts: int, wait: float | None = None, *, longest: timedelta = LONGEST) -> timedelta:
-    """The pause after `attempts` attempts: 5 seconds, doubling up to `longest`.
-
-    At least `wait`, the seconds of a Retry-After header, up to an hour.
-    """
-    doubled: timedelta = min(BASE * 2 ** min(attempts, 10), longest)
-    return max(doubled, timedelta(seconds=min(wait or 0.0, LONGEST_WAIT)))
-
-
-def retry_after(header: str | None) -> float | None:
-    """The seconds in a Retry-After header, given as a number or a date (RFC 9110, 10.2.3).
-
-    0 for a date in the past; None for a missing or invalid header.
-    """
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(header)
-        except (ValueError, OverflowError):
-            return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - datetime.now(UTC)).total_seconds()
-    return max(seconds, 0.0) if math.isfinite(seconds) else None

@@ -25,7 +25,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Case, Q, QuerySet, When
 from django.utils.translation import gettext
 
-from common.accounts import tokens
+from common.accounts import quotas, tokens
 from common.accounts.models import User
 from common.jobs import enqueue
 from ingestion import events
@@ -316,9 +316,9 @@ def _note_metadata(document: Document, metadata: Metadata | None, acting_user: U
 def _count(examined: storage.Examined, user: User | None) -> None:
     """Count the upload for its user. Raises QuotaUsedUp."""
     try:
-        tokens.spend(user, tokens.UPLOADS)
-        tokens.spend(user, tokens.BYTES, examined.size)
-    except tokens.QuotaExceeded as error:
+        quotas.spend(user, quotas.UPLOADS)
+        quotas.spend(user, quotas.BYTES, examined.size)
+    except quotas.QuotaExceeded as error:
         raise QuotaUsedUp(str(error), error.retry_after) from error
 
 

@@ -11,7 +11,7 @@ from celery import shared_task
 from common import jobs
 from common.api import idempotency
 from ingestion.documents import processing_steps, purging
-from ingestion.documents.progress import note_under_way
+from ingestion.documents.files_under_way import note_under_way
 from ingestion.intake import import_runner as runner
 from ingestion.intake.imports import forget_files
 from ingestion.intake.watched_folder_scan import scan

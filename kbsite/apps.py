@@ -89,7 +89,7 @@ class AdminConfig(admin_apps.AdminConfig):
 
     def ready(self) -> None:
         super().ready()
-        from common.admin import people  # noqa: F401 -- registers people, groups and tokens
+        from common.admin import audit, credentials, people  # noqa: F401 -- register their models
         from kbsite import oauth_clients  # noqa: F401 -- registers apps
 
 

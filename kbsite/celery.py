@@ -88,7 +88,7 @@ def close_files(**_signal: Any) -> None:
 @worker_ready.connect
 def warn_of_isolation(**_signal: Any) -> None:
     """Log each layer of the parsers' isolation that is not enforced on this machine."""
-    from ingestion.parsing.child.isolation import isolation_report
+    from ingestion.parsing.child.isolation_report import isolation_report
 
     for is_enforced, text in isolation_report():
         if not is_enforced:

@@ -37,8 +37,8 @@ from django.utils.translation import gettext_lazy as _
 from common import UserError
 from common.accounts import app_grants, second_factor, tokens
 from common.accounts.models import Scope
-from common.api.access import seconds_to_wait
 from common.api.requests import actor
+from common.api.throttles import seconds_to_wait
 from ingestion.models import Collection
 from kbsite import oauth_clients
 from kbsite.settings.environment import signing_key

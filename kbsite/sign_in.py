@@ -36,7 +36,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts import claims, encryption, guard
 from common.accounts.guard import address_of, network_of
 from common.accounts.models import User
-from common.accounts.tokens import QuotaExceeded
+from common.accounts.quotas import QuotaExceeded
 from common.api.errors import Problem
 from common.api.requests import Rank
 from kbsite.serving.refusals import refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
 
-from common.accounts import app_grants, claims, tokens
+from common.accounts import app_grants, claims, quotas
 from common.audit import trail
 
 
@@ -18,7 +18,7 @@ def refresh_sign_on() -> None:
 @shared_task
 def forget_usage() -> None:
     """Delete what people used in earlier months, and OAuth's tokens that have expired."""
-    tokens.forget()
+    quotas.forget()
     app_grants.forget()
 
 

@@ -1,13 +1,10 @@
-"""People in the admin: users, groups and API tokens, in the look of the rest."""
+"""People in the admin: users and groups, in the look of the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from allauth.account.models import EmailAddress
-from allauth.mfa.models import Authenticator
-from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -16,27 +13,17 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet, prefetch_related_objects
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import Truncator, capfirst
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
-from knox.models import AuthToken
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from common.accounts.models import User
 from common.accounts.permissions import groups_to_give, may_act_for, permissions_to_give
-from common.admin.mixins import OwnPages, ReadOnly, TextKeys, ViewersForm, actor, own_page
-from common.audit.models import Event, Kind
-from common.audit.trail import lines, record
+from common.admin.mixins import ViewersForm, actor
 
-admin.site.unregister(
-    (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator)
-)
+admin.site.unregister(Group)
 
 # With these fields a member of staff could grant themselves any permission.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
@@ -189,130 +176,3 @@ class GroupAdmin(ViewersForm, DjangoGroupAdmin, ModelAdmin):  # type: ignore[mis
             return True
         key = obj.pk if isinstance(obj, Group) else obj  # unfold passes the id
         return groups_to_give(actor(request)).filter(pk=key).exists()
-
-
-class OfUsers:
-    """A ModelAdmin mixin for a list of rows that each have a user, and no page of their own."""
-
-    list_display_links = None
-    list_select_related = ("user",)
-    search_fields: tuple[str, ...] = ("user__username",)
-
-
-# The details of events that have more to say than their name and value.
-DETAILS = {
-    "changed": _("%s changed"), "add": _("added: %s"), "added": _("%s added"),
-    "remove": _("removed: %s"), "removed": _("%s removed"), "token_made": _("token “%s” made"),
-    "documents": _("%s documents"), "what": "%s", "at": _("on %s"),
-    "is_active": _("active: %s"), "is_staff": _("staff: %s"), "is_superuser": _("superuser: %s"),
-}  # fmt: skip
-
-
-def in_words(details: Mapping[str, Any]) -> str:
-    """The details of an event as a phrase: "Password changed from the command line"."""
-
-    def value(fact: Any) -> str:
-        if isinstance(fact, bool):
-            return gettext("yes") if fact else gettext("no")
-        return ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
-
-    phrases = [
-        gettext("account added")
-        if (name, fact) == ("added", True)
-        else str(DETAILS.get(name, f"{name}: %s")) % value(fact)
-        for name, fact in details.items()
-        if name != "by"
-    ]
-    place = gettext("from the command line") if "by" in details else ""
-    return capfirst(f"{'; '.join(phrases)} {place}".strip())
-
-
-class RemovedBySuperusers(OfUsers, ReadOnly):
-    """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
-
-    def has_module_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.is_active and bool(request.user.is_superuser)
-
-    has_view_permission = has_delete_permission = has_module_permission
-
-
-@admin.register(Authenticator)
-class AuthenticatorAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
-    """Second factors. Remove those of somebody who has lost them; the secrets are not shown."""
-
-    empty_text = "Nobody has a second factor. People add one on their page, under Second factor."
-    counted_as = ("second factor", "second factors")
-    list_display = ("user", "type", "created_at", "last_used_at")
-    fields = ("user", "type", "created_at", "last_used_at")
-
-
-@admin.register(SocialAccount)
-class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
-    """The connections of people to sign-on providers. The provider's claims are not shown."""
-
-    empty_text = "Nobody signs in with a provider."
-    counted_as = ("sign-on", "sign-ons")
-    list_display = ("user", "provider", "last_login", "date_joined")
-    fields = ("user", "provider", "uid", "last_login", "date_joined")
-
-
-@admin.register(Event)
-class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
-    """The audit trail, for superusers: read and exported, never changed."""
-
-    empty_text = "Nothing was noted yet."
-    counted_as = ("event", "events")
-    list_display = ("at", "kind", "username", "subject", "address", "excerpt")
-    list_filter = ("kind",)
-    search_fields = ("username", "subject", "address")
-    date_hierarchy = "at"
-    show_full_result_count = False
-    list_before_template = "admin/audit/export.html"
-
-    @admin.display(description="details")
-    def excerpt(self, event: Event) -> str:
-        return Truncator(in_words(event.details) or "-").chars(160)  # the export has the whole text
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    @own_page("export/")
-    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
-        """The whole trail as JSON lines, with the changes of the admin's log."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        record(Kind.EXPORTED, subject="audit trail", request=request)
-        name = f'filename="steelyard-audit-{timezone.localdate()}.jsonl"'
-        headers = {"Content-Disposition": f"attachment; {name}"}
-        return StreamingHttpResponse(lines(), content_type="application/x-ndjson", headers=headers)
-
-
-@admin.register(AuthToken)
-class AuthTokenAdmin(OfUsers, TextKeys, ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """API tokens, to be revoked. The key itself is shown once, when it is created."""
-
-    empty_text = "Nobody has an API token. People make them on the page /me/tokens/."
-    counted_as = ("API token", "API tokens")
-    list_display = ("user", "state", "created", "expiry")
-    ordering = ("-created",)
-
-    @display(description="state", label={"valid": "success", "expired": "danger"})
-    def state(self, token: AuthToken) -> tuple[str, str]:
-        expired = token.expiry is not None and token.expiry < timezone.now()
-        return ("expired", "Expired") if expired else ("valid", "Valid")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return bool(ModelAdmin.has_delete_permission(self, request, obj))
-
-    def get_actions(self, request: HttpRequest) -> Any:
-        actions = super().get_actions(request)
-        if "delete_selected" in actions:
-            function, name, _ = actions["delete_selected"]
-            actions["delete_selected"] = (function, name, "Revoke")
-        return actions
-
-    def get_deleted_objects(self, objs: Iterable[AuthToken], request: HttpRequest) -> Any:
-        tokens = list(objs)
-        perms_needed = set() if self.has_delete_permission(request) else {"API token"}
-        labels = [f"{token.user}'s token of {token.created:%Y-%m-%d %H:%M}" for token in tokens]
-        return labels, {"API tokens": len(tokens)}, perms_needed, []

@@ -48,8 +48,9 @@ from ingestion.admin.filters import (
 from ingestion.admin.passages import PassagePages
 from ingestion.admin.review_queue import CurrencyForm, ReviewPages
 from ingestion.admin.status import status_of
-from ingestion.admin.upload_pages import upload_page, web_import_page
+from ingestion.admin.upload_pages import upload_page
 from ingestion.admin.versions import VersionPages
+from ingestion.admin.web_import_page import web_import_page
 from ingestion.documents.currency import FIELDS, declare
 from ingestion.documents.restricted_readers import Readers
 from ingestion.models import Chunk, Document, DocumentVersion

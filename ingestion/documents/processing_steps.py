@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
-from common import circuit_breaker, metrics
+from common import metrics, retries
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks
@@ -133,7 +133,7 @@ def _postpone(
     lease: Lease[DocumentVersion], error: EmbeddingUnavailable | StorageUnavailable
 ) -> None:
     """Release the version with the reason and the earliest time of the next attempt."""
-    delay = circuit_breaker.pause(lease.row.attempts, error.retry_after)
+    delay = retries.pause(lease.row.attempts, error.retry_after)
     message = gettext("%(error)s Trying again in about %(seconds)d seconds.") % {
         "error": error,
         "seconds": int(delay.total_seconds()),

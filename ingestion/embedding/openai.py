@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 import numpy as np
 import openai
 
-from common.circuit_breaker import PerProcess, TimedOut, TimeLimited, retry_after
+from common.circuit_breaker import (
+    PerProcess,
+    TimedOut,
+    TimeLimited,
+)
+from common.retries import retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.openai_client import connect, reason
 from ingestion.embedding.protocol import (

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from common.circuit_breaker import PerProcess, retry_after
+from common.circuit_breaker import PerProcess
+from common.retries import retry_after
 
 if TYPE_CHECKING:
     import openai

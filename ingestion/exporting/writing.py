@@ -15,7 +15,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.accounts import tokens
+from common.accounts import quotas
 from common.audit.models import Kind
 from common.audit.trail import record
 from ingestion import exporting as layout
@@ -80,7 +80,7 @@ def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     """
     documents = exported_documents(collection).open_to(reader)
     total = documents.order_by().aggregate(size=Sum("current__size"))
-    tokens.spend(reader, tokens.DOWNLOADED, total["size"] or 0)
+    quotas.spend(reader, quotas.DOWNLOADED, total["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": documents.count()})
     return StreamingHttpResponse(
         export(collection, documents, reader),

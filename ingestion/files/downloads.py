@@ -12,7 +12,7 @@ from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
 
-from common.accounts import tokens
+from common.accounts import quotas
 from ingestion.models import DocumentVersion
 
 # Types that a browser might execute: sent as plain bytes.
@@ -70,8 +70,8 @@ def download(
     except FileNotFoundError as error:
         raise Http404 from error
     try:
-        tokens.spend(reader, tokens.DOWNLOADED, len(span))
-    except tokens.QuotaExceeded:
+        quotas.spend(reader, quotas.DOWNLOADED, len(span))
+    except quotas.QuotaExceeded:
         stored.close()
         raise
     stored.seek(span.start)

@@ -17,7 +17,7 @@ from typing import IO
 
 import httpcore2
 
-from common.circuit_breaker import retry_after
+from common.retries import retry_after
 from ingestion.errors import FetchError, RetryLater, TooLong
 from ingestion.intake.url_guard import Guard, Resolver, Target, read_target, resolve
 from ingestion.intake.url_transport import FAILURES, MIB, Deadline, counted, pool

@@ -21,7 +21,7 @@ from django.db.models import F, Max, Min
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common import circuit_breaker
+from common import retries
 from common.jobs import Lease, LeaseLost, enqueue, sweep, work_on
 from ingestion import events
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
@@ -205,7 +205,7 @@ def _postpone(lease: Lease[EmbeddingSpace], error: EmbeddingUnavailable) -> floa
     """Postpone the space with the reason; return the seconds until the next attempt."""
     # A provider that names a time is running: no need for exponential backoff.
     failures = lease.row.attempts - 1 if error.retry_after is None else 0
-    delay = circuit_breaker.pause(failures, error.retry_after)
+    delay = retries.pause(failures, error.retry_after)
     lease.postpone(delay, error=str(error))
     return delay.total_seconds()
 

@@ -20,9 +20,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common import circuit_breaker
-from common.circuit_breaker import retry_after
+from common import retries
 from common.jobs import Lease, enqueue, work_on
+from common.retries import retry_after
 from ingestion.errors import AddressRefused, FetchError
 from ingestion.intake.url_guard import read_target, resolve
 from ingestion.intake.url_transport import FAILURES, Deadline, pool
@@ -124,7 +124,7 @@ def _deliver_due(lease: Lease[Webhook]) -> int:
         reply = _attempt(webhook, delivery)
         if reply is None:
             # It is unreachable: the other deliveries wait too, instead of a time-out for each.
-            lease.postpone(circuit_breaker.pause(webhook.attempts, longest=LONGEST_PAUSE))
+            lease.postpone(retries.pause(webhook.attempts, longest=LONGEST_PAUSE))
             return accepted
         accepted += reply.is_accepted
         lease.update(attempts=1)
@@ -207,7 +207,7 @@ def _retry(delivery: Delivery, wait: float | None, error: str) -> None:
         _end(delivery, State.FAILED, error=error)
         return
     delivery.error = error
-    pause = circuit_breaker.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
+    pause = retries.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
     delivery.not_before = timezone.now() + pause
     delivery.save(update_fields=["attempts", "status", "error", "not_before"])
 

@@ -34,8 +34,8 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": [
-        "common.api.access.AnonymousThrottle",
-        "common.api.access.UserThrottle",
+        "common.api.throttles.AnonymousThrottle",
+        "common.api.throttles.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {**_rates, "anon": _rates["anonymous"]},
     "EXCEPTION_HANDLER": "search.api.parameters.error_response",

@@ -1,18 +1,13 @@
-"""The recorded searches in the admin, and the queue of search gaps with the remedies for each."""
+"""The recorded searches in the admin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, reverse
-from django.utils.functional import Promise
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -22,13 +17,9 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.accounts.models import User
-from common.admin.mixins import FixedRows, OwnPages, ReadOnly, VisibleOnly, actor, own_page
-from ingestion.models import Document
-from search.analytics import gap_queue
-from search.analytics.gap_queue import COSTS, GapSummary
-from search.analytics.models import Gap, GapStep, Interaction, SearchEvent, Sign
-from search.errors import GapError, SearchError
+from common.admin.mixins import ReadOnly, VisibleOnly
+from search.analytics import gap_admin  # noqa: F401 -- registers the gaps
+from search.analytics.models import Interaction, SearchEvent
 
 
 @admin.register(SearchEvent)
@@ -99,185 +90,3 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, ModelAdmin):  # type: ignore[misc]
     @admin.display(description=_("thumbs"))
     def thumbs(self, event: Any) -> str:
         return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"
-
-
-Kind = GapStep.Kind
-
-MAX_GAPS = 100
-STATES = {state.value: state.label for state in Gap.State}
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A kind of row that may close a gap: the view that adds one, and its field for the query."""
-
-    kind: str
-    label: Promise
-    hint: Promise
-    view: str
-    field: str
-    permission: str
-
-
-REMEDIES = (
-    Remedy(
-        Kind.SYNONYM, _("Add a synonym"), _("The documents use other words for it."),
-        "admin:search_synonym_add", "terms", "search.add_synonym",
-    ),
-    Remedy(
-        Kind.PATTERN, _("Add an identifier pattern"), _("The query is a code that is not "
-"recognised."),
-        "admin:ingestion_identifierpattern_add", "examples", "ingestion.add_identifierpattern",
-    ),
-    Remedy(
-        Kind.PIN, _("Pin a document"), _("One document answers the question."),
-        "admin:search_pin_add", "query", "search.add_pin",
-    ),
-    Remedy(
-        Kind.JUDGEMENT, _("Judge the results"), _("Measure the ranking, then tune the weights."),
-        "admin:search_workbench", "q", "tuning.add_judgement",
-    ),
-)  # fmt: skip
-
-
-class NoteForm(forms.Form):
-    note = forms.CharField(max_length=2_000, required=False)
-
-
-class OwnerForm(NoteForm):
-    owner = forms.ModelChoiceField(User.objects.filter(is_active=True, is_staff=True))
-
-
-def _readable(
-    result: Mapping[str, Any] | None, readable: Mapping[str, Document]
-) -> dict[str, Any] | None:
-    """A recorded search result with its documents, of those that the reader may see."""
-    if result is None:
-        return None
-    return {**result, "documents": [readable[key] for key in result["results"] if key in readable]}
-
-
-@admin.register(Gap)
-class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: ignore[misc]
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the queue, the costliest first; Django's own list can sort by columns only."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        state = request.GET.get("state", "")
-        state = state if state in STATES else Gap.State.OPEN
-        summaries = gap_queue.summaries(request.user, state=state, limit=MAX_GAPS)
-        context = {
-            "cl": None,
-            "gaps": [each for each in summaries if not each.is_probably_fine],
-            "fine": [each for each in summaries if each.is_probably_fine],
-            "state": state,
-            "states": STATES.items(),
-            "shown": MAX_GAPS if len(summaries) == MAX_GAPS else 0,
-            "opts": self.opts,
-            "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
-        }
-        return self.page(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        summary = self._summary(request, int(object_id) if object_id.isdecimal() else 0)
-        may_change = self.has_change_permission(request)
-        context = {
-            "summary": summary,
-            "gap": summary.gap,
-            "counts": [(sign.label, count) for sign, count in summary.counts.items()],
-            "wordings": gap_queue.wordings(summary.gap, request.user),
-            "may_change": may_change,
-            "remedies": list(_remedies(request)) if may_change else [],
-            "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
-            **_findings(request, summary.gap),
-        }
-        return self.page(request, "analytics/gap/page.html", summary.query, context)
-
-    @own_page("<int:pk>/act/", posts=True)
-    def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Carry out the chosen action, then redirect to the form of its remedy or back."""
-        summary = self._summary(request, pk)
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        try:
-            address = self._act(request, summary)
-        except (GapError, SearchError) as error:
-            self.message_user(request, str(error), messages.ERROR)
-            address = ""
-        return HttpResponseRedirect(address) if address else self.back_to(pk)
-
-    def _act(self, request: HttpRequest, summary: GapSummary) -> str:
-        """Carry out the action; return the address to continue at, empty for the gap's page.
-
-        Raises GapError, SearchError.
-        """
-        gap, action, user = summary.gap, request.POST.get("act", ""), actor(request)
-        form = OwnerForm(request.POST) if action == Kind.DOCUMENT else NoteForm(request.POST)
-        if not form.is_valid():
-            raise GapError(
-                gettext("Choose who will write the document, and describe what it should answer.")
-            )
-        note = form.cleaned_data["note"]
-        remedy = next((each for each in _remedies(request) if each[0].kind == action), None)
-        if remedy is not None:
-            step = gap_queue.begin(gap, action, acting_user=user)
-            return f"{remedy[1]}?{urlencode({remedy[0].field: step.query})}"
-        if action == Kind.DOCUMENT:
-            gap_queue.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)
-        elif action == Kind.CLOSED:
-            gap_queue.close(gap, acting_user=user, note=note)
-        elif action == Kind.DISMISSED:
-            gap_queue.dismiss(gap, acting_user=user, reason=note)
-            return reverse("admin:analytics_gap_changelist")
-        elif action == Kind.REOPENED:
-            gap_queue.reopen(gap, acting_user=user)
-        else:
-            raise GapError(gettext("Unknown action, or you do not have permission for it."))
-        return ""
-
-    def _summary(self, request: HttpRequest, pk: int) -> GapSummary:
-        """The gap's summary for the reader. Raises Http404 for hidden and missing gaps alike."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        summaries = gap_queue.summaries(request.user, pk=pk) if pk else []
-        if not summaries:
-            raise Http404
-        return summaries[0]
-
-
-def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
-    """The remedies that the reader has permission for, with the addresses of their forms."""
-    for remedy in REMEDIES:
-        try:
-            address = reverse(remedy.view)
-        except NoReverseMatch:
-            continue
-        if request.user.has_perm(remedy.permission):
-            yield remedy, address
-
-
-def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
-    """The current search result of the gap's question, and the history with its results."""
-    steps = list(gap.steps.select_related("user"))
-    now: GapStep | None = None
-    problem = ""
-    try:
-        query, collections = gap_queue.question(gap, request.user)
-        result = gap_queue.snapshot(query, viewer=request.user, collections=collections)
-        now = GapStep(after=result, query=query)
-    except SearchError as error:
-        problem = str(error)
-    readable = gap_queue.readable_results([*steps, *([now] if now else [])], request.user)
-    return {
-        "now": _readable(now.after, readable) if now else None,
-        "now_query": now.query if now else "",
-        "problem": problem,
-        "history": [
-            (step, _readable(step.before, readable), _readable(step.after, readable))
-            for step in reversed(steps)
-        ],
-    }

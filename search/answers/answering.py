@@ -26,7 +26,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 
 from common import UserError
-from common.accounts import tokens
+from common.accounts import quotas
 from common.database import at_once, completed, in_thread
 from search.answers import recording
 from search.answers.budgets import Payer
@@ -167,7 +167,7 @@ def _start(request: AnswerRequest) -> AnswerDraft:
     thread = request.thread
     viewer = request.viewer
     if request.is_recorded:
-        tokens.spend(viewer, tokens.ANSWERS)
+        quotas.spend(viewer, quotas.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
         raise NotPermitted(gettext("Only the owner can add questions. Start your own thread."))
     if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:

@@ -20,11 +20,15 @@ from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.accounts import second_factor, tokens
+from common.accounts import quotas, second_factor, tokens
 from common.accounts.models import ALL_SCOPES, Scope, User
-from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
+from common.api.access import ANY_SCOPE
 from common.api.requests import Rank, actor, location, read_body
 from common.api.serializers import ChoiceField, Strict
+from common.api.throttles import (
+    AnonymousThrottle,
+    LoginThrottle,
+)
 from common.api.views import StrictView
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
@@ -205,7 +209,7 @@ class MeView(StrictView):
             "username": user.get_username() or None,
             "token": token_data([request.auth], user)[0] if request.auth else None,
             "permissions": sorted(user.get_all_permissions()),
-            "quotas": tokens.used_today(user) if user.is_authenticated else (),
+            "quotas": quotas.used_today(user) if user.is_authenticated else (),
         }
         return Response(MeSerializer(data).data)
 

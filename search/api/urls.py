@@ -8,9 +8,13 @@ from django.urls.converters import StringConverter
 from rest_framework.routers import SimpleRouter
 
 from common import parts
-from ingestion.api.collections import CollectionViewSet, EditViewSet, PassageViewSet
+from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
+from ingestion.api.passages import (
+    EditViewSet,
+    PassageViewSet,
+)
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from ingestion.api.webhooks import WebhookViewSet
 from search.api.answers import AnswerViewSet

@@ -24,7 +24,7 @@ from rest_framework.response import Response
 from rest_framework.routers import APIRootView
 from rest_framework.views import APIView
 
-from common.accounts import tokens
+from common.accounts import quotas
 from common.api.access import OPEN
 from common.api.requests import Rank, actor, read_body, read_query
 from common.api.serializers import BooleanField, ChoiceField, Parameters
@@ -104,7 +104,7 @@ class SearchView(StrictView):
 
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
         data = parameters.validated_data
-        tokens.spend(request.user, tokens.SEARCHES)
+        quotas.spend(request.user, quotas.SEARCHES)
         response = pipeline.search(
             data["query"],
             viewer=request.user,

@@ -16,7 +16,7 @@ from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
-from common.accounts import tokens
+from common.accounts import quotas
 from ingestion.document_dates import DateKind, DocumentDate, date_of_version
 from ingestion.documents import completeness, currency
 from ingestion.models import Collection, Document
@@ -141,7 +141,7 @@ def search(
 
     Raises NotFound for an unknown collection.
     """
-    tokens.spend(caller.viewer, tokens.SEARCHES)
+    quotas.spend(caller.viewer, quotas.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer, filters=filters(collection, caller))
     named = response.query.filters.collections
     if unreadable := next(unreadable_notes(Filters(), named, caller.viewer), None):

@@ -22,8 +22,8 @@ from mcp_types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from common import UserError
-from common.api.access import seconds_to_wait
 from common.api.serializers import unknown_name
+from common.api.throttles import seconds_to_wait
 from common.database import in_thread
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering

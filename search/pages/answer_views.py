@@ -21,7 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common import UserError
-from common.api.access import seconds_to_wait
+from common.api.throttles import seconds_to_wait
 from common.database import in_thread
 from ingestion.models.visibility import Viewer
 from search.analytics.pseudonyms import visitor_of

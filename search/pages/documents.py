@@ -32,8 +32,10 @@ from search.analytics.models import Interaction
 from search.errors import InteractionRefused, UnknownSearch
 from search.pages.facets import folder_options, metadata_facets, type_label
 from search.pages.search_form import LONGEST_ADDRESS
+from search.presentation.document_hits import hits_of
 from search.presentation.document_text import parts_of, passages_of, section_around
-from search.presentation.navigation import contents_of, hits_of, leaves_of
+from search.presentation.navigation import contents_of
+from search.presentation.printed_pages import leaves_of
 from search.query.parse import clean_text, question_words
 from search.retrieval import facets
 

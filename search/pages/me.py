@@ -17,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.accounts import tokens
+from common.accounts import quotas, tokens
 from common.accounts.models import User
 from common.api.requests import actor
 from common.audit.models import Kind
@@ -60,7 +60,7 @@ def me(request: HttpRequest) -> HttpResponse:
         "history": history.history_of(user)[:OPENED],
         "keeps_history": history.keeps_history(user),
         "favourites": starred.favourites_of(user)[:OPENED],
-        "quotas": tokens.used_today(user),
+        "quotas": quotas.used_today(user),
         "token_count": tokens.alive(user).count(),
     }
     return render(request, "search/me/overview.html", context)

@@ -14,8 +14,8 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 
 from common import UserError
-from common.accounts import tokens
-from common.api.access import seconds_to_wait
+from common.accounts import quotas
+from common.api.throttles import seconds_to_wait
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, recording
 from search.answers.domain import Answered, Mode, State
@@ -125,7 +125,7 @@ def _quoted(
     is_stored = is_counted and is_recorded(request)
     try:
         if is_stored:
-            tokens.spend(viewer, tokens.ANSWERS)
+            quotas.spend(viewer, quotas.ANSWERS)
         answered = answering.answer(question)
     except UserError:
         return None

@@ -23,9 +23,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common import UserError
-from common.accounts import tokens
-from common.api.access import seconds_to_wait
+from common.accounts import quotas
 from common.api.requests import states
+from common.api.throttles import seconds_to_wait
 from ingestion.models import Document
 from ingestion.models.versions import UNFINISHED
 from search import pipeline
@@ -123,7 +123,7 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
 
 def _search(request: HttpRequest, form: SearchForm) -> SearchResponse:
     if form.query:
-        tokens.spend(request.user, tokens.SEARCHES)
+        quotas.spend(request.user, quotas.SEARCHES)
     return pipeline.search(
         form.query,
         viewer=request.user,

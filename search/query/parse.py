@@ -19,7 +19,7 @@ from ingestion.lexical.bigrams import CHARACTER
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import EmptyQuestion, QueryTooLong
-from search.query import field_operators
+from search.query import identifier_lookups
 from search.query.field_operators import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
 # A limit on malice, not on readers who paste a page; the columns of questions are as long. The seed
@@ -216,7 +216,9 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    identifiers = field_operators.outside_urls(query.text, query_identifiers(query.text, patterns))
+    identifiers = identifier_lookups.outside_urls(
+        query.text, query_identifiers(query.text, patterns)
+    )
     return replace(
         query,
         identifiers=tuple(
@@ -224,6 +226,6 @@ def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
             for match in identifiers
         ),
         is_identifier=len(identifiers) == 1 and identifiers[0].text == query.text.strip(QUOTES),
-        asks_for_identifiers=field_operators.asks_for(query.text, identifiers),
+        asks_for_identifiers=identifier_lookups.asks_for(query.text, identifiers),
         needs_no_embedding=bool(identifiers) and is_single_identifier(query.text, patterns),
     )

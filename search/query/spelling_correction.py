@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ingestion.lexical.bigrams import characters
 from search.domain import Query
-from search.query.field_operators import ASKING
+from search.query.identifier_lookups import ASKING
 from search.query.language import american
 from search.query.parse import MAX_QUERY_CHARS
 

@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.throttling import UserRateThrottle
 
 from common.accounts.models import User
-from common.api.access import UserThrottle
+from common.api.throttles import UserThrottle
 from common.database import named
 from ingestion.identifiers import Pattern, find_identifiers, index_forms
 from ingestion.lexical.second_forms import folded

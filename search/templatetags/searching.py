@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common import heartbeat
 from common.admin.menu import current, title_at
-from ingestion.documents import progress
+from ingestion.documents import files_under_way
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
@@ -24,7 +24,7 @@ from ingestion.spaces import metered_embedder
 from search.answers.old_sources import old_sources
 from search.domain import OPTIONAL, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
-from search.presentation import why_here as drawing
+from search.presentation import score_figures
 from search.presentation.labels import (
     CLASS_LABELS,
     measure_label,
@@ -39,7 +39,7 @@ from search.readers.suggestions import SuggestionsThrottle
 from search.tuning.judging import GRADES
 
 register = template.Library()
-register.simple_tag(drawing.score_bar)
+register.simple_tag(score_figures.score_bar)
 register.filter("page_label", page_label)
 register.filter("tags", tags_of)
 for label in (rule_text, tier_reason, reason):
@@ -95,13 +95,13 @@ def in_address(text: str) -> str:
 def beam(weights: Weights) -> dict[str, object]:
     """The weights as a graduated beam, with a poise at the end of each share."""
     shares = {s.value: weights.of(s) for s in Signal if s not in OPTIONAL or weights.of(s)}
-    segments = tuple(drawing.segments(shares, full=1.0))
+    segments = tuple(score_figures.segments(shares, full=1.0))
     marks = range(GRADUATIONS + 1)
     return {
         "segments": segments,
         "poises": [segment.x for segment in segments[1:]],
         "graduations": [
-            {"x": drawing.percent(i / GRADUATIONS), "is_long": i % 5 == 0} for i in marks
+            {"x": score_figures.percent(i / GRADUATIONS), "is_long": i % 5 == 0} for i in marks
         ],
     }
 
@@ -109,13 +109,13 @@ def beam(weights: Weights) -> dict[str, object]:
 @register.simple_tag
 def figures(hit: Hit, response: SearchResponse, full: float) -> SafeString:
     """The contributions as raw score, normalised, weight and product, and their sum."""
-    return drawing.figures(hit, response.profile, full, tier_reason(hit, response.query))
+    return score_figures.figures(hit, response.profile, full, tier_reason(hit, response.query))
 
 
 @register.filter
 def full_scale(response: SearchResponse) -> float:
     """The score of a full bar, the same on every page."""
-    return drawing.full_scale(response.profile, (each.hit.score for each in response.results))
+    return score_figures.full_scale(response.profile, (each.hit.score for each in response.results))
 
 
 @register.filter
@@ -240,4 +240,4 @@ def under_way(context: template.Context) -> dict[str, Any]:
     """A line on the progress of files being read; nothing if there are none."""
     request = context.get("request")
     # Costs no query for the user either, who is looked up only if there is something to display.
-    return {"under_way": progress.under_way(request.user) if request else None}
+    return {"under_way": files_under_way.under_way(request.user) if request else None}

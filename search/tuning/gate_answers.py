@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import httpx2
 
-from common.circuit_breaker import retry_after
+from common.retries import retry_after
 from search.engine.embed import warm_up
 from search.pipeline import Choices
 from search.presentation.results import Result

@@ -9,7 +9,7 @@ from random import Random
 from ingestion.document_dates import DocumentDate
 from search.answers.context import select
 from search.answers.domain import Answered, AnswerParameters, Mode, State
-from search.answers.making.drafting import quoted
+from search.answers.making.quoting import quoted
 from search.answers.making.writing import with_both_sides
 from search.answers.quotes import extract
 from search.domain import Query

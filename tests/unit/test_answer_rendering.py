@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from ingestion.lexical.sentences import Kind
 from search.answers.domain import Answered, Citation, Context, Mode, Sentence, Verdict
-from search.answers.making.drafting import quoted
+from search.answers.making.quoting import quoted
 from search.answers.quote_pieces import Quote, TextPart
 from search.answers.rendering import answer_html, linked_markdown, passage_html
 from tests.support.pieces import passage

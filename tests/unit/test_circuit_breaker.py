@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.circuit_breaker import (
-    LONGEST,
     CircuitBreaker,
     TimedOut,
     TimeLimited,
+)
+from common.retries import (
+    LONGEST,
     pause,
     retry_after,
 )

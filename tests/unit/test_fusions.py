@@ -18,7 +18,7 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.presentation.why_here import joined
+from search.presentation.score_figures import joined
 from search.ranking import applicable
 from search.ranking.text_boosts import anchors, boost_key, parse_boosts
 from search.retrieval.boosts import patterns

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.chunking.sections import Neighbour, repeated, section_of, separator
-from search.presentation.navigation import MOST_ENTRIES, SectionStart, chosen_hits, entries_of
+from search.presentation.document_hits import chosen_hits
+from search.presentation.navigation import (
+    MOST_ENTRIES,
+    SectionStart,
+    entries_of,
+)
 
 
 def chunks(*made: tuple[str, int]) -> list[Neighbour]:

@@ -333,7 +333,7 @@ def test_other_methods_and_too_many_requests_are_refused(
 ) -> None:
     assert over_http(lambda http: http.get("/mcp", headers=ACCEPT)).status_code == 405
     monkeypatch.setattr(
-        "common.api.access.AnonymousThrottle.THROTTLE_RATES", {"anon": "2/min", "user": None}
+        "common.api.throttles.AnonymousThrottle.THROTTLE_RATES", {"anon": "2/min", "user": None}
     )
     assert [posted().status_code for _ in range(3)] == [200, 200, 429]
     settings.SECURE_SSL_REDIRECT = True
@@ -344,7 +344,7 @@ def test_answers_are_limited_as_over_the_api(
     shown: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {"answers_anonymous": "1/min", "answers_user": None}
-    monkeypatch.setattr("common.api.access.AnonymousAnswersThrottle.THROTTLE_RATES", rates)
+    monkeypatch.setattr("common.api.throttles.AnonymousAnswersThrottle.THROTTLE_RATES", rates)
 
     async def run(client: Client) -> list[Any]:
         asked = {"query": "connection timeout"}

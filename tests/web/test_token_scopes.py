@@ -17,7 +17,7 @@ from knox.models import AuthToken
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
-from common.accounts import tokens
+from common.accounts import quotas, tokens
 from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, Usage, User
 from ingestion.models import Collection, Document
 from search.answers.models import Thread
@@ -486,11 +486,11 @@ class TestSearches:
 
     def test_quota_resets_each_day(self, reader: User, limit: Any) -> None:
         limit(searches=1)
-        tokens.spend(reader, tokens.SEARCHES)
+        quotas.spend(reader, quotas.SEARCHES)
         Usage.objects.update(day=timezone.localdate() - timedelta(days=1))
-        tokens.spend(reader, tokens.SEARCHES)
-        with pytest.raises(tokens.QuotaExceeded):
-            tokens.spend(reader, tokens.SEARCHES)
+        quotas.spend(reader, quotas.SEARCHES)
+        with pytest.raises(quotas.QuotaExceeded):
+            quotas.spend(reader, quotas.SEARCHES)
 
     def test_token_has_its_own_quota(self, reader: User, limit: Any) -> None:
         limit(token={"searches": 1})
@@ -507,13 +507,13 @@ class TestSearches:
 
         limit(searches=1)
         search("rope", Caller(reader, "http://testserver/"))
-        with pytest.raises(tokens.QuotaExceeded):
+        with pytest.raises(quotas.QuotaExceeded):
             search("rope", Caller(reader, "http://testserver/"))
 
     def test_without_a_limit_nothing_is_counted(self, reader: User) -> None:
         with CaptureQueriesContext(connection) as queries:
-            tokens.spend(reader, tokens.SEARCHES)
-            tokens.spend(None, tokens.SEARCHES)
+            quotas.spend(reader, quotas.SEARCHES)
+            quotas.spend(None, quotas.SEARCHES)
         assert not queries.captured_queries
 
 
@@ -612,6 +612,6 @@ def test_used_quotas_are_shown_to_the_reader(reader: User, limit: Any) -> None:
 
 def test_old_quota_counts_are_deleted(reader: User, limit: Any) -> None:
     limit(searches=5)
-    tokens.spend(reader, tokens.SEARCHES)
+    quotas.spend(reader, quotas.SEARCHES)
     Usage.objects.create(user=reader, token="x", day=timezone.localdate() - timedelta(days=40))
-    assert tokens.forget() == 1
+    assert quotas.forget() == 1

@@ -19,11 +19,11 @@ from ingestion import errors
 from ingestion.domain import Completeness, ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.parsing.child.child import BLOCKS_FILE, OUTCOME_FILE, PANICKED, decode_blocks
+from ingestion.parsing.child.deaths import death
 from ingestion.parsing.child.fork_client import run_in_child
 from ingestion.parsing.child.privileges import spare_account
 from ingestion.parsing.child.scratch import (
     STRANGE_RESULT,
-    death,
     hand_over,
     opened_result,
     scratch_directory,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, visible
 from ingestion.errors import DamagedFile, EncryptedFile
-from ingestion.parsing.formats.inner_files import PartKeeper, without_contents
+from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
@@ -47,6 +47,7 @@ from ingestion.parsing.formats.pdf_tables import (
     without_margins,
 )
 from ingestion.parsing.formats.pdf_words import WordReader
+from ingestion.parsing.formats.tables_of_contents import without_contents
 from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line
 from ingestion.parsing.ocr import Ocr

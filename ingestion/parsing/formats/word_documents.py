@@ -19,9 +19,9 @@ from ingestion.parsing.formats import docx_repair, odf_repair, rtf_repair
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
 from ingestion.parsing.formats.docx_chunks import with_chunks
-from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.office_counts import container, counted
 from ingestion.parsing.formats.ooxml import copied
+from ingestion.parsing.formats.tables_of_contents import without_contents
 from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.xml_data import read_properties
 from ingestion.parsing.formats.zip_safety import UNREADABLE, check_archive

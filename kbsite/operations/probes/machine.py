@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
 from ingestion.errors import ParseFailed
 from ingestion.files.bucket import BucketStorage
-from ingestion.parsing.child.isolation import isolation_report
+from ingestion.parsing.child.isolation_report import isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.limits import ParseLimits
 from kbsite.layout import ENV_FILE

@@ -9,7 +9,8 @@ from django.utils.translation import ngettext
 from common.database import in_thread
 from search.answers.domain import Citation, Event, Passage, Sentence, Sources, State
 from search.answers.making.draft import AnswerDraft
-from search.answers.making.drafting import escaped, replay
+from search.answers.making.drafting import replay
+from search.answers.making.quoting import escaped
 from search.answers.question_forms import Form, asks_for_all, form_of
 from search.retrieval.filters import documents_of
 

@@ -31,7 +31,11 @@ from search.answers.domain import (
 from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
 from search.answers.making.draft import AnswerDraft, milliseconds_since
-from search.answers.making.drafting import Draft, quoted, replay
+from search.answers.making.drafting import (
+    Draft,
+    replay,
+)
+from search.answers.making.quoting import quoted
 from search.answers.quote_pieces import Quote, quote_of
 from search.answers.quotes import Extract, extract
 from search.engine import configuration

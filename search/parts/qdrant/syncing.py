@@ -17,9 +17,9 @@ from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 from prometheus_client import Metric
 
-from common.circuit_breaker import pause
 from common.database import hold_name
 from common.probes import Finding, Occasion, gauge, look, ok, register, wrong
+from common.retries import pause
 from search.parts.qdrant import engines, points
 from search.parts.qdrant.engines import engine
 from search.parts.qdrant.models import PointChange, PointCollection

@@ -16,7 +16,8 @@ from typing import Any
 
 import httpx2
 
-from common.circuit_breaker import PerProcess, retry_after
+from common.circuit_breaker import PerProcess
+from common.retries import retry_after
 from search.errors import RerankerUnavailable
 from search.parts.reranker.protocol import Kind, RerankerConfig
 from search.ranking.rerank import RerankerInput

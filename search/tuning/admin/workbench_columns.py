@@ -16,7 +16,14 @@ from django.utils.translation import gettext, ngettext
 from search.domain import Profile, Query, Signal
 from search.presentation.labels import CLASS_LABELS, rule_text, tier_reason
 from search.presentation.results import trail
-from search.presentation.why_here import Segment, bar_parts, figure, figures, full_scale, segments
+from search.presentation.score_figures import (
+    Segment,
+    bar_parts,
+    figure,
+    figures,
+    full_scale,
+    segments,
+)
 from search.signals import registry
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench_preview import Preview, PreviewedRanking, PreviewedResult

@@ -18,7 +18,7 @@ from search.answers.domain import (
     State,
 )
 from search.answers.generating.messages import answer_messages
-from search.answers.making.drafting import quoted
+from search.answers.making.quoting import quoted
 from search.answers.making.writing import with_both_sides
 from search.answers.quote_pieces import quote_of
 from search.answers.quotes import extract

@@ -20,7 +20,7 @@ from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.answers.domain import SURE, Answered, AnswerParameters, Context, Mode
-from search.answers.making.drafting import quoted as quoted_answer
+from search.answers.making.quoting import quoted as quoted_answer
 from search.answers.making.writing import extracted
 from search.answers.quote_scoring import QuestionWords, offers_of, question_weights, scores
 from search.answers.quotes import extract

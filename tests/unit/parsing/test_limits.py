@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
-from ingestion.parsing.child import isolation
+from ingestion.parsing.child import isolation, isolation_report
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.formats.xml_data import read_properties
 from ingestion.parsing.limits import ParseLimits
@@ -232,12 +232,12 @@ NOTHING = [False, "hook"]
 @pytest.fixture
 def _nothing_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = f"print({json.dumps(json.dumps(NOTHING))})"
-    monkeypatch.setattr(isolation, "_TRIAL", trial)
+    monkeypatch.setattr(isolation_report, "_TRIAL", trial)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="held by Linux")
 def test_isolation_of_this_machine_is_tested() -> None:
-    lines = isolation.isolation_report()
+    lines = isolation_report.isolation_report()
     assert len(lines) == len(isolation.LAYERS)
     assert all(text.endswith(".") for _, text in lines)
     filtered = {text: is_enforced for is_enforced, text in lines}
@@ -245,8 +245,8 @@ def test_isolation_of_this_machine_is_tested() -> None:
 
 
 def test_failed_isolation_test_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "_TRIAL", "raise SystemExit(1)")
-    ((is_enforced, text),) = isolation.isolation_report()
+    monkeypatch.setattr(isolation_report, "_TRIAL", "raise SystemExit(1)")
+    ((is_enforced, text),) = isolation_report.isolation_report()
     assert not is_enforced
     assert "could not be tried" in text
 

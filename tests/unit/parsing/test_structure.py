@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import Block, BlockKind
-from ingestion.parsing.formats.inner_files import without_contents
 from ingestion.parsing.formats.pdf_layout import Page, Placed, with_headings
+from ingestion.parsing.formats.tables_of_contents import without_contents
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line, joined_lines
 
 from .conftest import Parse
