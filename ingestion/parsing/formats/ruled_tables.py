@@ -47,11 +47,11 @@ class Grid(NamedTuple):
     def has(self, box: TextItem | AnnotationRect) -> bool:
         """Whether the middle of the box is within the table."""
         is_across = self.xs[0] < box.x + box.width / 2 < self.xs[-1]
-        return is_across and self.ys[0] < middle(box) < self.ys[-1]
+        return bool(is_across and self.ys[0] < middle(box) < self.ys[-1])
 
     def overlaps(self, box: AnnotationRect) -> bool:
         is_across = box.x < self.xs[-1] and self.xs[0] < box.x + box.width
-        return is_across and box.y < self.ys[-1] and self.ys[0] < box.y + box.height
+        return bool(is_across and box.y < self.ys[-1] and self.ys[0] < box.y + box.height)
 
 
 def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
@@ -110,10 +110,11 @@ def _grids(graphics: VectorGraphics) -> Iterator[Grid]:
     while levels:
         own, crossing = [levels.pop()], list[Rule]()
         for level in own:  # grows
-            met = [one for one in uprights if _meet(one, level) and one not in crossing]
+            met = [one for one in uprights if _meet(one, level)]
+            uprights = [one for one in uprights if not _meet(one, level)]
             crossing += met
             own += [one for one in levels if any(_meet(each, one) for each in met)]
-            levels = [one for one in levels if one not in own]
+            levels = [one for one in levels if not any(_meet(each, one) for each in met)]
         xs, ys = (sorted({rule.at for rule in rules}) for rules in (crossing, own))
         if len(xs) > 2 and len(ys) > 2:
             yield Grid(xs, ys, crossing, own)
@@ -181,10 +182,10 @@ def _table(
     lines: dict[tuple[int, int], list[list[TextItem]]] = {one: [] for one in owners.values()}
     for line in by_line(item for item in items if grid.has(item)):
         met = [_column(grid, item, owners) for item in line]
-        for owner in dict.fromkeys(met):
-            if owner is None:
+        for cell in dict.fromkeys(met):
+            if cell is None:
                 return None
-            lines[owner].append([one for one, at in zip(line, met, strict=True) if at == owner])
+            lines[cell].append([one for one, at in zip(line, met, strict=True) if at == cell])
     tall = {owner for (row, _), owner in owners.items() if owner[0] < row}
     if not parts or _is_otherwise(lines, tall):
         return None
