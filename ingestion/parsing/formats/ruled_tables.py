@@ -61,10 +61,10 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     """
     blocks = list(page.blocks or ())
     grids = list(_grids(page.vector_graphics)) if page.vector_graphics else []
-    items = [item for item in page.text_items if item.text.strip()]
-    usual = median(item.font_size or 0 for item in items) if items else 0
-    if grids:
-        items = [piece for item in items for piece in _within_cells(item, grids, letters)]
+    if not grids or not page.text_items:
+        return blocks
+    items = [piece for item in page.text_items for piece in _within_cells(item, grids, letters)]
+    usual = median(item.font_size or 0 for item in items)
     while grids:
         own, parts = _connected(grids.pop(), grids, blocks)
         inner = [item for item in items if any(is_beside(item, one.bbox) for one in parts)]
