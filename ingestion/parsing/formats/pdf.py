@@ -165,6 +165,7 @@ def _parser(**options: Any) -> LiteParse:
         # liteparse would drop repeated lines near a page's edge, including a table's last row.
         keep_headers_footers=True,
         extract_links=False,
+        extract_vector_graphics=True,
         image_mode="off",
         continue_on_page_error=True,
         num_workers=1,
@@ -185,6 +186,7 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
             for parsed in batch.result.pages:
                 parsed.blocks = list(words.in_reading_order(parsed))
                 parsed.text_items = words.parted(parsed)
+                parsed.blocks = words.ruled(parsed)
             for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))

@@ -59,12 +59,14 @@ def with_whole_tables(
         parts = [one for one in out if one.bbox and top < middle(one.bbox) < bottom]
         rows = _grid(lines, columns) if len(parts) > 1 else []
         labels = [cell.text for row in rows[:1] for cell in row]
-        is_read = any([cell.text for cell in row] == labels for one in parts for row in _rows(one))
+        is_read = any(
+            [cell.text for cell in row] == labels for one in parts for row in rows_of(one)
+        )
         # A line below the table may be read as the end of its first column.
         beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
         after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
         below = " ".join(one.text.strip() for one in after)
-        if rows and not is_read and _letters(parts) == Counter(_spelt(_text(rows) + below)):
+        if rows and not is_read and _letters(parts) == Counter(spelt(_text(rows) + below)):
             place = min(map(out.index, parts))
             table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
             rest = [_paragraph(parts[0], below)] if below else []
@@ -90,11 +92,11 @@ def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
         labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
         for item in line:
             if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
-                parted[id(item)] = _parted(item, letters)
+                parted[id(item)] = parted_at_gaps(item, letters)
     return [part for item in items for part in parted.get(id(item), [item])]
 
 
-def _parted(item: TextItem, letters: Letters) -> list[TextItem]:
+def parted_at_gaps(item: TextItem, letters: Letters) -> list[TextItem]:
     """The parts of a piece of text with gaps between them that are wider than a space."""
     for match in re.finditer(re.escape(item.text.strip()), letters.text):
         pieces: list[TextItem] = []
@@ -170,12 +172,12 @@ def _is_value(cell: str) -> bool:
     return len(cell) <= _LONGEST_VALUE and any(map(str.isdecimal, cell))
 
 
-def _rows(table: LayoutBlock) -> list[list[LayoutCell]]:
+def rows_of(table: LayoutBlock) -> list[list[LayoutCell]]:
     return [row for row in (table.header, *(table.rows or ())) if row]
 
 
 def _letters(blocks: Iterable[LayoutBlock]) -> Counter[str]:
-    return Counter(_spelt("".join((one.text or "") + _text(_rows(one)) for one in blocks)))
+    return Counter(spelt("".join((one.text or "") + _text(rows_of(one)) for one in blocks)))
 
 
 def _text(rows: Iterable[Sequence[LayoutCell]]) -> str:
@@ -332,7 +334,7 @@ def _paragraph(block: LayoutBlock, text: str) -> LayoutBlock:
 
 def _prose(table: LayoutBlock) -> tuple[str, str]:
     """The text of a table that is prose, and the notes beside it; empty of another table."""
-    texts = [[cell.text.strip() for cell in row] for row in _rows(table)]
+    texts = [[cell.text.strip() for cell in row] for row in rows_of(table)]
     if {len(row) for row in texts} != {2}:
         return "", ""
     long, short = sorted(zip(*texts, strict=True), key=lambda column: -sum(map(len, column)))
@@ -354,7 +356,7 @@ def without_torn_columns(blocks: Sequence[LayoutBlock], letters: Letters) -> lis
     """
     if not any(block.kind == "table" for block in blocks):
         return list(blocks)
-    written = _spelt(letters.text)
+    written = spelt(letters.text)
     return [_column_text(block, written, letters) or block for block in blocks]
 
 
@@ -363,9 +365,9 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     box = table.bbox
     if table.kind != "table" or not box:
         return None
-    rows = [[cell.text for cell in row if cell.text] for row in _rows(table)]
+    rows = [[cell.text for cell in row if cell.text] for row in rows_of(table)]
     full = [row for row in rows if len(row) > 1]
-    torn = [row for row in full if _spelt("".join(row)) not in written]
+    torn = [row for row in full if spelt("".join(row)) not in written]
     cells = [text for row in full for text in row]
     if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full) or not _go_on(cells):
         return None
@@ -383,5 +385,5 @@ def _go_on(lines: Sequence[str]) -> bool:
     return 2 * sum(line[:1].islower() for line in lines) >= len(lines)
 
 
-def _spelt(text: str) -> str:
+def spelt(text: str) -> str:
     return "".join(filter(str.isalnum, text))

@@ -22,6 +22,7 @@ from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import with_parted_cells, without_torn_columns
+from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, ParsedPage, TextItem
@@ -135,6 +136,13 @@ class WordReader:
         if letters and letters.count <= MOST_LETTERS:
             return with_parted_cells(page, letters)
         return list(page.text_items)
+
+    def ruled(self, page: ParsedPage) -> list[LayoutBlock]:
+        """The blocks of the page with the tables that lines draw, if PDFium can read it."""
+        letters = self._read(page.page_num)
+        if letters and letters.count <= MOST_LETTERS:
+            return with_ruled_tables(page, letters)
+        return list(page.blocks or ())
 
     def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
         """The blocks of page `number`, as they are if PDFium cannot read it."""

@@ -210,3 +210,40 @@ def test_text_below_a_table_stays_below_it(parse: Parse) -> None:
     SimpleDocTemplate(out, invariant=1).build([Table(rows), below])
     table, paragraph = parse(out.getvalue(), "a.pdf").blocks
     assert (table.rows, paragraph.text) == (rows, "Call the store for other sizes.")
+
+
+FAULTS = (
+    ("Code", "Meaning", "What to do"),
+    ("F1", "Lid open", "Close the lid until it clicks"),
+    ("F2", "Motor too hot", "Let it cool for 20 minutes, lower the flow rate"),
+    ("F4", "No flow", "Look for a kink in the tubing, then prime again"),
+    ("F7", "Battery empty", "Charge for four hours"),
+)
+DATA = (("Property", "Value"), ("Flow rate", "0.05 to 6.5 litres"), ("Suction height", "8.2 m"))
+GRID = [("GRID", (0, 0), (-1, -1), 0.5, "black")]
+
+
+def test_tables_within_drawn_lines_have_their_columns(parse: Parse) -> None:
+    """Of narrow and wide columns, and with a heading alone between two tables."""
+    out = io.BytesIO()
+    heading = Paragraph("5 Technical data", ParagraphStyle("head", fontSize=16, leading=20))
+    tables = [Table(FAULTS, [40, 100, 253], style=GRID), Table(DATA, [100, 150], style=GRID)]
+    for table in tables:
+        table.hAlign = "LEFT"
+    SimpleDocTemplate(out, invariant=1).build([tables[0], heading, tables[1]])
+    blocks = parse(out.getvalue(), "a.pdf").blocks
+    assert [block.rows or block.text for block in blocks] == [FAULTS, "5 Technical data", DATA]
+
+
+def test_a_name_of_several_rows_is_that_of_each(parse: Parse) -> None:
+    rows = (("Road", "Lanes", "Base"), ("Motorway", "8", "2.5"), ("", "6", "2.0"), ("", "4", "1.7"))
+    span = ("SPAN", (0, 1), (0, 3))
+    (table,) = parse(_table(rows, [*GRID, span], [90, 60, 60]), "a.pdf").blocks
+    assert [row[0] for row in table.rows or ()] == ["Road", "Motorway", "Motorway", "Motorway"]
+
+
+def test_rows_without_lines_keep_their_own_within_columns(parse: Parse) -> None:
+    rows = (*ROWS, ("Total", "23,518,109", "881,487"))
+    lines = [*COLUMNS, ("LINEABOVE", (0, -1), (-1, -1), 0.5, "black")]
+    (table,) = parse(_table(rows, lines, [120, 120, 120]), "a.pdf").blocks
+    assert table.rows == rows

@@ -1,0 +1,271 @@
+"""Tables of a PDF within drawn lines, read by these where liteparse reads other rows or columns.
+
+liteparse goes by the gaps between words: it takes a column of wrapped texts for one of the page,
+and tables that follow each other for one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from ingestion.parsing.formats.pdf_layout import LARGER, by_line, is_beside, middle
+from ingestion.parsing.formats.pdf_letters import Letters
+from ingestion.parsing.formats.pdf_tables import parted_at_gaps, rows_of, spelt
+
+if TYPE_CHECKING:
+    from liteparse import AnnotationRect, LayoutBlock, ParsedPage, TextItem, VectorGraphics
+
+# Points: the width of a line at most, and how far two that meet may be apart. Guesses.
+_THIN, _APART = 2.5, 2.5
+# Guesses: lines of a drawing that is no table, and the share of a table's cells with a text.
+_MOST_LINES, _FILLED = 500, 0.6
+_MOST_OF_NAME = 4  # lines of the name of several rows; a guess
+_MOST_BESIDE = 1  # lines of text beside a table that liteparse took for a part of it; a guess
+
+
+class Rule(NamedTuple):
+    """A straight line: its place across, and its ends along."""
+
+    at: float
+    start: float
+    end: float
+
+
+class Grid(NamedTuple):
+    """The places of a table's upright and level lines, and the pieces that are drawn."""
+
+    xs: list[float]
+    ys: list[float]
+    uprights: list[Rule]
+    levels: list[Rule]
+
+    def has(self, box: TextItem | AnnotationRect) -> bool:
+        """Whether the middle of the box is within the table."""
+        is_across = self.xs[0] < box.x + box.width / 2 < self.xs[-1]
+        return bool(is_across and self.ys[0] < middle(box) < self.ys[-1])
+
+    def overlaps(self, box: AnnotationRect) -> bool:
+        is_across = box.x < self.xs[-1] and self.xs[0] < box.x + box.width
+        return bool(is_across and box.y < self.ys[-1] and self.ys[0] < box.y + box.height)
+
+
+def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
+    """The blocks of the page; those within which lines draw other tables are these.
+
+    Nothing is changed where a word crosses a line, or a letter would be lost.
+    """
+    blocks = list(page.blocks or ())
+    grids = list(_grids(page.vector_graphics)) if page.vector_graphics else []
+    if not grids or not page.text_items:
+        return blocks
+    items = [piece for item in page.text_items for piece in _within_cells(item, grids, letters)]
+    usual = median(item.font_size or 0 for item in items)
+    while grids:
+        own, parts = _connected(grids.pop(), grids, blocks)
+        inner = [item for item in items if any(is_beside(item, one.bbox) for one in parts)]
+        tables = [table for grid in own if (table := _table(grid, inner, parts[:1]))]
+        beside = [item for item in inner if not any(grid.has(item) for grid in own)]
+        texts = [_text(line, parts[0], usual) for line in by_line(beside) if parts]
+        new = sorted([*tables, *texts], key=lambda one: one.bbox.y)
+        is_whole = len(tables) == len(own) and len(texts) <= _MOST_BESIDE * len(own)
+        least = _filled(parts) if len(parts) == 1 else _FILLED
+        is_better = is_whole and _shape(new) != _shape(parts) and _filled(new) >= least
+        if is_better and _has_words(new, parts):
+            place = blocks.index(parts[0])
+            blocks[place:place] = new
+            blocks = [one for one in blocks if one not in parts]
+    return blocks
+
+
+def _within_cells(item: TextItem, grids: Iterable[Grid], letters: Letters) -> list[TextItem]:
+    """The piece of text, parted at wide gaps if a line of a table is within it."""
+    ends = item.x + _APART, item.x + item.width - _APART
+    is_crossed = any(ends[0] < x < ends[1] for grid in grids if grid.has(item) for x in grid.xs)
+    return parted_at_gaps(item, letters) if is_crossed else [item]
+
+
+def _connected(
+    grid: Grid, others: list[Grid], blocks: Sequence[LayoutBlock]
+) -> tuple[list[Grid], list[LayoutBlock]]:
+    """The table with those that share a block with it, taken from `others`; and their blocks."""
+    own, parts = [grid], []
+    for one in own:  # grows
+        parts += [each for each in blocks if each.bbox and one.overlaps(each.bbox)]
+        met = [each for each in others if any(each.overlaps(part.bbox) for part in parts)]
+        own += met
+        others[:] = [each for each in others if each not in met]
+    return own, [one for one in blocks if one in parts]
+
+
+def _grids(graphics: VectorGraphics) -> Iterator[Grid]:
+    """The lines that cross each other, if they make two rows and two columns or more."""
+    uprights, levels = _rules(graphics)
+    if len(uprights) + len(levels) > _MOST_LINES:
+        return
+    while levels:
+        own, crossing = [levels.pop()], list[Rule]()
+        for level in own:  # grows
+            met = [one for one in uprights if _meet(one, level)]
+            uprights = [one for one in uprights if not _meet(one, level)]
+            crossing += met
+            own += [one for one in levels if any(_meet(each, one) for each in met)]
+            levels = [one for one in levels if not any(_meet(each, one) for each in met)]
+        xs, ys = (sorted({rule.at for rule in rules}) for rules in (crossing, own))
+        if len(xs) > 2 and len(ys) > 2:
+            yield Grid(xs, ys, crossing, own)
+
+
+def _rules(graphics: VectorGraphics) -> tuple[list[Rule], list[Rule]]:
+    """The upright and the level lines; programs draw many as narrow rectangles."""
+    boxes = [shape.bbox for shape in graphics.shapes if not shape.has_curve]
+    for line in graphics.lines:
+        left, right = sorted((line.x1, line.x2))
+        top, bottom = sorted((line.y1, line.y2))
+        boxes.append((left, top, right - left, bottom - top))
+    uprights = (Rule(x + w / 2, y, y + h) for x, y, w, h in boxes if w <= _THIN < h)
+    levels = (Rule(y + h / 2, x, x + w) for x, y, w, h in boxes if h <= _THIN < w)
+    return _joined(uprights), _joined(levels)
+
+
+def _joined(rules: Iterable[Rule]) -> list[Rule]:
+    """The lines; pieces that go on in each other, or are drawn twice, are one."""
+    out: list[Rule] = []
+    places: list[float] = []
+    for rule in sorted(rules):
+        if not places or rule.at - places[-1] > _APART:
+            places.append(rule.at)
+        out.append(rule._replace(at=places[-1]))
+    out.sort()
+    joined: list[Rule] = []
+    for rule in out:
+        if joined and rule.at == joined[-1].at and rule.start <= joined[-1].end + _APART:
+            joined[-1] = joined[-1]._replace(end=max(rule.end, joined[-1].end))
+        else:
+            joined.append(rule)
+    return joined
+
+
+def _meet(upright: Rule, level: Rule) -> bool:
+    is_across = level.start - _APART <= upright.at <= level.end + _APART
+    return is_across and upright.start - _APART <= level.at <= upright.end + _APART
+
+
+def _is_drawn(rules: Iterable[Rule], at: float, start: float, end: float) -> bool:
+    """Whether there is a line at this place beside the middle of a cell."""
+    center = (start + end) / 2
+    return any(abs(one.at - at) <= _APART and one.start < center < one.end for one in rules)
+
+
+def _table(
+    grid: Grid, items: Iterable[TextItem], parts: Sequence[LayoutBlock]
+) -> LayoutBlock | None:
+    """The table of the texts between the lines; cells without a line between them are one.
+
+    None where a text crosses a line, and of other drawings.
+    """
+    from liteparse import LayoutCell
+
+    columns, rows = list(pairwise(grid.xs)), list(pairwise(grid.ys))
+    owners: dict[tuple[int, int], tuple[int, int]] = {}
+    for row, column in product(range(len(rows)), range(len(columns))):
+        owner = row, column
+        if row and not _is_drawn(grid.levels, grid.ys[row], *columns[column]):
+            owner = owners[row - 1, column]
+        elif column and not _is_drawn(grid.uprights, grid.xs[column], *rows[row]):
+            owner = owners[row, column - 1]
+        owners[row, column] = owner
+    lines: dict[tuple[int, int], list[list[TextItem]]] = {one: [] for one in owners.values()}
+    for line in by_line(item for item in items if grid.has(item)):
+        met = [_column(grid, item, owners) for item in line]
+        for cell in dict.fromkeys(met):
+            if cell is None:
+                return None
+            lines[cell].append([one for one, at in zip(line, met, strict=True) if at == cell])
+    tall = {owner for (row, _), owner in owners.items() if owner[0] < row}
+    if not parts or _is_otherwise(lines, tall):
+        return None
+    cells = [[LayoutCell("") for _ in columns] for _ in rows]
+    for (row, column), owner in owners.items():
+        # The name of several rows is that of each.
+        if not column or owner == (row, column):
+            words = (item.text.strip() for line in lines[owner] for item in line)
+            cells[row][column] = LayoutCell(" ".join(words))
+    box = replace(
+        parts[0].bbox,
+        x=grid.xs[0],
+        y=grid.ys[0],
+        width=grid.xs[-1] - grid.xs[0],
+        height=grid.ys[-1] - grid.ys[0],
+    )
+    return replace(parts[0], kind="table", text=None, header=None, rows=cells, bbox=box)
+
+
+def _column(
+    grid: Grid, item: TextItem, owners: Mapping[tuple[int, int], tuple[int, int]]
+) -> tuple[int, int] | None:
+    """The cell that a piece of text is in; None if it crosses a line."""
+    row = bisect_right(grid.ys, middle(item)) - 1
+    ends = item.x + _APART, max(item.x + item.width - _APART, item.x + _APART)
+    first, last = (bisect_right(grid.xs, end) - 1 for end in ends)
+    met = {owners.get((row, at)) for at in range(first, last + 1)}
+    return met.pop() if len(met) == 1 else None
+
+
+def _is_otherwise(
+    lines: Mapping[tuple[int, int], Sequence[Sequence[TextItem]]], tall: Collection[tuple[int, int]]
+) -> bool:
+    """Whether the lines are no table's, or not all of it; `tall` are the cells of several rows.
+
+    They have prose over several rows, gaps as between columns, or rows with several lines in each
+    cell.
+    """
+    written = {at: texts for at, texts in lines.items() if texts}
+    pairs = (pair for texts in written.values() for line in texts for pair in pairwise(line))
+    has_gaps = any(right.x - left.x - left.width > left.height for left, right in pairs)
+    has_prose = any(len(texts) > _MOST_OF_NAME for at, texts in written.items() if at in tall)
+    rows: dict[int, list[int]] = {}
+    for (row, column), texts in written.items():
+        if (row, column) not in tall:
+            rows.setdefault(row, []).append(len(texts))
+    several = [counts for counts in rows.values() if len(counts) > 1]
+    has_rows = not several or any(min(counts) > 1 for counts in several)
+    return has_gaps or has_prose or has_rows
+
+
+def _text(line: Sequence[TextItem], part: LayoutBlock, usual: float) -> LayoutBlock:
+    """A line beside a table: a heading if its letters are larger than usual."""
+    first = line[0]
+    box = replace(part.bbox, x=first.x, y=first.y, width=first.width, height=first.height)
+    kind = "heading" if (first.font_size or 0) >= LARGER * usual else "paragraph"
+    text = " ".join(item.text.strip() for item in line)
+    return replace(part, kind=kind, text=text, level=1, header=None, rows=None, bbox=box)
+
+
+def _filled(blocks: Sequence[LayoutBlock]) -> float:
+    """The share of the cells of tables that have a text; that of a usual one without tables."""
+    cells = [cell.text for one in blocks for row in rows_of(one) for cell in row]
+    return sum(map(bool, cells)) / len(cells) if cells else _FILLED
+
+
+def _has_words(blocks: Sequence[LayoutBlock], before: Sequence[LayoutBlock]) -> bool:
+    """Whether the blocks have all words of those before, which may repeat some."""
+    letters = spelt("".join(map(_words, blocks)))
+    return all(spelt(word) in letters for one in before for word in _words(one).split())
+
+
+def _words(block: LayoutBlock) -> str:
+    cells = (cell.text for row in rows_of(block) for cell in row)
+    return " ".join([block.text or "", *cells, ""])
+
+
+def _shape(blocks: Iterable[LayoutBlock]) -> list[list[list[str]]]:
+    """The letters of each cell, in any order: raised digits may stand elsewhere."""
+    return [
+        [["".join(sorted(spelt(cell.text))) for cell in row] for row in rows_of(one)]
+        for one in blocks
+    ]
