@@ -28,7 +28,7 @@ _MOST_OF_NAME = 4  # lines of the name of several rows; a guess
 _MOST_BESIDE = 1  # lines of text beside a table that liteparse took for a part of it; a guess
 
 
-class Rule(NamedTuple):
+class DrawnLine(NamedTuple):
     """A straight line: its place across, and its ends along."""
 
     at: float
@@ -36,13 +36,13 @@ class Rule(NamedTuple):
     end: float
 
 
-class Grid(NamedTuple):
+class DrawnGrid(NamedTuple):
     """The places of a table's upright and level lines, and the pieces that are drawn."""
 
     xs: list[float]
     ys: list[float]
-    uprights: list[Rule]
-    levels: list[Rule]
+    uprights: list[DrawnLine]
+    levels: list[DrawnLine]
 
     def has(self, box: TextItem | AnnotationRect) -> bool:
         """Whether the middle of the box is within the table."""
@@ -82,7 +82,7 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     return blocks
 
 
-def _within_cells(item: TextItem, grids: Iterable[Grid], letters: Letters) -> list[TextItem]:
+def _within_cells(item: TextItem, grids: Iterable[DrawnGrid], letters: Letters) -> list[TextItem]:
     """The piece of text, parted at wide gaps if a line of a table is within it."""
     ends = item.x + _APART, item.x + item.width - _APART
     is_crossed = any(ends[0] < x < ends[1] for grid in grids if grid.has(item) for x in grid.xs)
@@ -90,8 +90,8 @@ def _within_cells(item: TextItem, grids: Iterable[Grid], letters: Letters) -> li
 
 
 def _connected(
-    grid: Grid, others: list[Grid], blocks: Sequence[LayoutBlock]
-) -> tuple[list[Grid], list[LayoutBlock]]:
+    grid: DrawnGrid, others: list[DrawnGrid], blocks: Sequence[LayoutBlock]
+) -> tuple[list[DrawnGrid], list[LayoutBlock]]:
     """The table with those that share a block with it, taken from `others`; and their blocks."""
     own, parts = [grid], []
     for one in own:  # grows
@@ -102,13 +102,13 @@ def _connected(
     return own, [one for one in blocks if one in parts]
 
 
-def _grids(graphics: VectorGraphics) -> Iterator[Grid]:
+def _grids(graphics: VectorGraphics) -> Iterator[DrawnGrid]:
     """The lines that cross each other, if they make two rows and two columns or more."""
     uprights, levels = _rules(graphics)
     if len(uprights) + len(levels) > _MOST_LINES:
         return
     while levels:
-        own, crossing = [levels.pop()], list[Rule]()
+        own, crossing = [levels.pop()], list[DrawnLine]()
         for level in own:  # grows
             met = [one for one in uprights if _meet(one, level)]
             uprights = [one for one in uprights if not _meet(one, level)]
@@ -117,31 +117,31 @@ def _grids(graphics: VectorGraphics) -> Iterator[Grid]:
             levels = [one for one in levels if not any(_meet(each, one) for each in met)]
         xs, ys = (sorted({rule.at for rule in rules}) for rules in (crossing, own))
         if len(xs) > 2 and len(ys) > 2:
-            yield Grid(xs, ys, crossing, own)
+            yield DrawnGrid(xs, ys, crossing, own)
 
 
-def _rules(graphics: VectorGraphics) -> tuple[list[Rule], list[Rule]]:
+def _rules(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnLine]]:
     """The upright and the level lines; programs draw many as narrow rectangles."""
     boxes = [shape.bbox for shape in graphics.shapes if not shape.has_curve]
     for line in graphics.lines:
         left, right = sorted((line.x1, line.x2))
         top, bottom = sorted((line.y1, line.y2))
         boxes.append((left, top, right - left, bottom - top))
-    uprights = (Rule(x + w / 2, y, y + h) for x, y, w, h in boxes if w <= _THIN < h)
-    levels = (Rule(y + h / 2, x, x + w) for x, y, w, h in boxes if h <= _THIN < w)
+    uprights = (DrawnLine(x + w / 2, y, y + h) for x, y, w, h in boxes if w <= _THIN < h)
+    levels = (DrawnLine(y + h / 2, x, x + w) for x, y, w, h in boxes if h <= _THIN < w)
     return _joined(uprights), _joined(levels)
 
 
-def _joined(rules: Iterable[Rule]) -> list[Rule]:
+def _joined(rules: Iterable[DrawnLine]) -> list[DrawnLine]:
     """The lines; pieces that go on in each other, or are drawn twice, are one."""
-    out: list[Rule] = []
+    out: list[DrawnLine] = []
     places: list[float] = []
     for rule in sorted(rules):
         if not places or rule.at - places[-1] > _APART:
             places.append(rule.at)
         out.append(rule._replace(at=places[-1]))
     out.sort()
-    joined: list[Rule] = []
+    joined: list[DrawnLine] = []
     for rule in out:
         if joined and rule.at == joined[-1].at and rule.start <= joined[-1].end + _APART:
             joined[-1] = joined[-1]._replace(end=max(rule.end, joined[-1].end))
@@ -150,19 +150,19 @@ def _joined(rules: Iterable[Rule]) -> list[Rule]:
     return joined
 
 
-def _meet(upright: Rule, level: Rule) -> bool:
+def _meet(upright: DrawnLine, level: DrawnLine) -> bool:
     is_across = level.start - _APART <= upright.at <= level.end + _APART
     return is_across and upright.start - _APART <= level.at <= upright.end + _APART
 
 
-def _is_drawn(rules: Iterable[Rule], at: float, start: float, end: float) -> bool:
+def _is_drawn(rules: Iterable[DrawnLine], at: float, start: float, end: float) -> bool:
     """Whether there is a line at this place beside the middle of a cell."""
     center = (start + end) / 2
     return any(abs(one.at - at) <= _APART and one.start < center < one.end for one in rules)
 
 
 def _table(
-    grid: Grid, items: Iterable[TextItem], parts: Sequence[LayoutBlock]
+    grid: DrawnGrid, items: Iterable[TextItem], parts: Sequence[LayoutBlock]
 ) -> LayoutBlock | None:
     """The table of the texts between the lines; cells without a line between them are one.
 
@@ -170,15 +170,7 @@ def _table(
     """
     from liteparse import LayoutCell
 
-    columns, rows = list(pairwise(grid.xs)), list(pairwise(grid.ys))
-    owners: dict[tuple[int, int], tuple[int, int]] = {}
-    for row, column in product(range(len(rows)), range(len(columns))):
-        owner = row, column
-        if row and not _is_drawn(grid.levels, grid.ys[row], *columns[column]):
-            owner = owners[row - 1, column]
-        elif column and not _is_drawn(grid.uprights, grid.xs[column], *rows[row]):
-            owner = owners[row, column - 1]
-        owners[row, column] = owner
+    owners = _cells(grid)
     lines: dict[tuple[int, int], list[list[TextItem]]] = {one: [] for one in owners.values()}
     for line in by_line(item for item in items if grid.has(item)):
         met = [_column(grid, item, owners) for item in line]
@@ -189,7 +181,7 @@ def _table(
     tall = {owner for (row, _), owner in owners.items() if owner[0] < row}
     if not parts or _is_otherwise(lines, tall):
         return None
-    cells = [[LayoutCell("") for _ in columns] for _ in rows]
+    cells = [[LayoutCell("") for _ in grid.xs[1:]] for _ in grid.ys[1:]]
     for (row, column), owner in owners.items():
         # The name of several rows is that of each.
         if not column or owner == (row, column):
@@ -205,8 +197,22 @@ def _table(
     return replace(parts[0], kind="table", text=None, header=None, rows=cells, bbox=box)
 
 
+def _cells(grid: DrawnGrid) -> dict[tuple[int, int], tuple[int, int]]:
+    """The first row and column of the cell that each row and column of the table is in."""
+    columns, rows = list(pairwise(grid.xs)), list(pairwise(grid.ys))
+    owners: dict[tuple[int, int], tuple[int, int]] = {}
+    for row, column in product(range(len(rows)), range(len(columns))):
+        owner = row, column
+        if row and not _is_drawn(grid.levels, grid.ys[row], *columns[column]):
+            owner = owners[row - 1, column]
+        elif column and not _is_drawn(grid.uprights, grid.xs[column], *rows[row]):
+            owner = owners[row, column - 1]
+        owners[row, column] = owner
+    return owners
+
+
 def _column(
-    grid: Grid, item: TextItem, owners: Mapping[tuple[int, int], tuple[int, int]]
+    grid: DrawnGrid, item: TextItem, owners: Mapping[tuple[int, int], tuple[int, int]]
 ) -> tuple[int, int] | None:
     """The cell that a piece of text is in; None if it crosses a line."""
     row = bisect_right(grid.ys, middle(item)) - 1
