@@ -22,20 +22,28 @@ _BEFORE = 500  # bytes, mostly tags; a guess
 _TEXT = re.compile(rb"(<((?:\w+:)?t)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</\2>)")
 _ATTRIBUTE = re.compile(rb'(?:\w+:)?(\w+)="([^"]*)"')
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
+# A comment, an instruction, and text that is written without references.
+_NO_ELEMENT = re.compile(rb"<!--.*?-->|<\?(?!xml\s).*?\?>|<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """The member's XML; empty if it is missing, cannot be unpacked, or is not well-formed.
+    """The member's XML without comments and instructions; empty if it cannot be read.
 
-    Also with comments and the like: each beginning of an element has its end, or an expression
-    looks for it up to the end of the member, again for each beginning.
+    That is, it is missing, cannot be unpacked, is not well-formed or declares a document type. In
+    the rest each element that begins has an end: an expression would look for it up to the end of
+    the member, again for each beginning.
     """
     try:
         part = archive.read(name)
         ParserCreate().Parse(part, True)
-    except (KeyError, ExpatError, *UNREADABLE):
+    except (LookupError, ValueError, ExpatError, *UNREADABLE):
         return b""
+    part = _NO_ELEMENT.sub(_as_text, part)
     return b"" if b"<!" in part else part
+
+
+def _as_text(match: re.Match[bytes]) -> bytes:
+    return (match[1] or b"").replace(b"&", b"&amp;").replace(b"<", b"&lt;")
 
 
 def changed(data: bytes, members: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:

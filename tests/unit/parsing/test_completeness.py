@@ -91,6 +91,7 @@ def workbooks() -> Iterator[File]:
         for data in without(book, sheet):
             yield "lost.xlsx", data, {(Unit.SHEET, Why.DAMAGED): 1}
         yield "blank.xlsx", changed(book, sheet, "<row.*</row>", ""), WHOLE
+        yield "noted.xlsx", changed(book, sheet, "<sheetData>", "<!-- a --><sheetData>"), WHOLE
         formula = changed(book, sheet, "<v>12</v>", "<f>A1*2</f>")
         yield "formula.xlsx", formula, {(Unit.CELL, Why.NO_VALUE): 1}
         for value in ("<v></v>", "<v/>"):  # as openpyxl writes it

@@ -24,7 +24,7 @@ from tests.samples.slides import make_pptx
 from . import hostile
 from .conftest import processes_in
 from .intruders import intruding
-from .test_completeness import changed
+from .test_completeness import changed, members
 
 pytestmark = pytest.mark.forks
 
@@ -215,13 +215,31 @@ def test_deeply_nested_file_is_read_or_refused(room: Room, content: bytes | str,
             ),
             "a.docx",
         ),
+        (
+            changed(
+                make_docx(),
+                "word/document.xml",
+                "</w:body>",
+                f"<?a {'<w:ruby ' * DEEP}?></w:body>",
+            ),
+            "a.docx",
+        ),
     ],
-    ids=["svg", "iframe", "pptx", "docx"],
+    ids=["svg", "iframe", "pptx", "docx", "instruction"],
 )
 def test_elements_without_an_end_are_passed_once(
     room: Room, content: bytes | str, name: str
 ) -> None:
     assert "steel" in room.either(content, name, wall_seconds=20).lower()
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "nonsense"])
+def test_encoding_that_the_check_of_xml_does_not_know_is_no_damage(
+    room: Room, encoding: str
+) -> None:
+    declared = changed(make_docx(), "word/document.xml", "(?i)utf-8", encoding)
+    assert f"encoding='{encoding}'".encode() in members(declared)["word/document.xml"][:60]
+    assert "steel" in room.either(declared, "a.docx").lower()
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv"])

@@ -16,14 +16,7 @@ from ingestion.parsing.formats import office_counts
 from ingestion.parsing.formats.doc_margins import with_margins, without_deleted
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Source
-from tests.samples.word_documents import (
-    make_doc,
-    make_word,
-    make_writer,
-    paragraph,
-    run,
-    section,
-)
+from tests.samples.word_documents import make_doc, make_word, make_writer, paragraph, run, section
 
 from .conftest import Parse
 from .shorthand import h, p, table
@@ -130,6 +123,13 @@ def test_each_distinct_header_and_footer_is_read_once(parse: Parse) -> None:
     assert document.completeness.found == sum(
         len("".join(block.text.split())) for block in document.blocks
     )
+
+
+def test_comments_and_literal_text_of_the_xml_hide_no_header(parse: Parse) -> None:
+    literal = paragraph("A").replace(">A<", "><![CDATA[Nord & Wind <Ltd>]]><")
+    body = "<!-- by a program -->" + paragraph("Text.") + section("default header1.xml")
+    document = parse(make_word(body, {"header1.xml": literal}), "a.docx")
+    assert document.blocks == (p("Nord & Wind <Ltd>"), p("Text."))
 
 
 def test_headers_that_are_switched_off_are_left_out(parse: Parse) -> None:
