@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 from psycopg.abc import PQGen
@@ -114,6 +115,30 @@ async def together(works: Sequence[Callable[[], T]]) -> list[T]:
             raise each
         results.append(each)
     return results
+
+
+# Each plan takes memory of its connection's server process. A guess.
+MOST_PREPARED = 16
+
+
+def may_prepare() -> bool:
+    """Whether statements may be prepared: unless the setting PREPARED_STATEMENTS forbids it, or
+    Django logs its queries, with their values.
+    """
+    return settings.PREPARED_STATEMENTS and not connection.queries_logged
+
+
+def preparing(kind: type[psycopg.Cursor[Any]]) -> Any:
+    """A cursor of this kind on Django's connection, which prepares a statement on its first run.
+
+    Django's own cursors put the values into the text, and psycopg does not prepare theirs.
+    """
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.prepare_threshold, raw.prepared_max = 0, MOST_PREPARED
+    own: Any = kind(raw)
+    return connection.make_cursor(own)
 
 
 # Shared: a document becomes searchable. Exclusive: another embedding space becomes active.

@@ -13,7 +13,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg import Cursor
 from psycopg.errors import LockNotAvailable
@@ -268,10 +267,8 @@ def _average_length(cursor: Any, collection_id: int, config: str) -> float:
 def _execute(cursor: Any, statement: str, average: float, **params: Any) -> None:
     """Run the statement, prepared if it may be: to plan it takes as long as two passages."""
     values = {"k1": K1, "b": B, "average": max(average, 1.0), "most": MOST_TERMS, **params}
-    if settings.PREPARED_STATEMENTS and not connection.queries_logged:
-        own: Any = Cursor(connection.connection)
-        own.connection.prepare_threshold = 0
-        cursor = connection.make_cursor(own)
+    if database.may_prepare():
+        cursor = database.preparing(Cursor)
     cursor.execute(statement.replace("{weights}", _WEIGHTS), values)
 
 

@@ -50,8 +50,9 @@ if _pool_size:
     _waits = {"timeout": _patience, "reconnect_timeout": _patience}
     _size = {"min_size": 0, "max_size": _pool_size}
     _options["pool"] = {**_size, **_waits, "connection_class": database.Checked}
-# Whether searches use prepared statements, which belong to one connection: not behind a pooler
-# that hands connections on after each transaction (PgBouncer's transaction mode).
+# Whether searches and the reading of words use prepared statements, which belong to one
+# connection: not behind a pooler that hands connections on after each transaction (PgBouncer's
+# transaction mode).
 PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}

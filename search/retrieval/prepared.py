@@ -16,16 +16,15 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, connection
 from psycopg import Cursor, RawCursor
 from psycopg.errors import InvalidSqlStatementName
 from psycopg.pq import Format
 
-# Shapes in use are few: signals that run, boosts that match, profiles. Each plan
-# takes memory of its connection's server process. Guesses.
+from common.database import may_prepare, preparing
+
+# Shapes in use are few: signals that run, boosts that match, profiles. A guess.
 MOST_SHAPES = 128
-MOST_PREPARED = 16
 # Postgres plans again after ANALYZE, which may come a minute after an import; a plan for a library
 # that was small must not serve a large one until then. Reading and planning take some 3 ms.
 PLAN_SECONDS = 60.0
@@ -72,10 +71,9 @@ class Shapes:
 def run(statement: str, values: Values, form: Format = Format.TEXT) -> Rows:
     """The statement's rows, sent in that `form`: a long bytea takes half as long in the binary one.
 
-    Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it, or
-    Django logs its queries, with their values.
+    Prepared on its first run on a connection, if it may be (`may_prepare`).
     """
-    if not settings.PREPARED_STATEMENTS or connection.queries_logged:
+    if not may_prepare():
         return send(statement, values)
     values = {name: _untyped(value) for name, value in values.items()}
     try:
@@ -89,18 +87,9 @@ def run(statement: str, values: Values, form: Format = Format.TEXT) -> Rows:
 
 
 def _run_prepared(statement: str, values: Values, form: Format) -> Rows:
-    """The rows of the statement, prepared by psycopg.
-
-    Django's cursors put the values into the text, and psycopg does not prepare theirs.
-    """
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    raw = connection.connection
-    raw.prepare_threshold, raw.prepared_max = 0, MOST_PREPARED
-    own: Any = RawCursor(raw)
-    own.format = form
     text, names = _numbered(statement, time.monotonic() // PLAN_SECONDS)
-    with connection.make_cursor(own) as cursor:
+    with preparing(RawCursor) as cursor:
+        cursor.cursor.format = form
         cursor.execute(text, [values[name] for name in names])
         return list(cursor.fetchall())
 
