@@ -167,11 +167,16 @@ class SearchResponse:
         return bool(self.unknown) or self.confidence < self.profile.confidence_threshold / 2
 
     @property
+    def unfamiliar_language(self) -> str:
+        """The name of the question's language if the model does not know it, else empty."""
+        space = self.configuration and self.configuration.space
+        supported = space.languages if space else ()
+        return unfamiliar(self.query.text, self.ranking.candidates.readings, supported)
+
+    @property
     def _is_led_by_words(self) -> bool:
         """Whether the first hit is in the question's language, and the model does not know it."""
-        candidates, space = self.ranking.candidates, self.configuration and self.configuration.space
-        supported = space.languages if space else ()
-        name = unfamiliar(candidates.query.text, candidates.readings, supported)
+        name, candidates = self.unfamiliar_language, self.ranking.candidates
         if not (name and self.hits):
             return False
         row = candidates.rows["language"][candidates.rows["chunk"] == self.hits[0].chunk_id][0]

@@ -31,10 +31,7 @@ from search.answers.domain import (
 from search.answers.generating.language_model import Model
 from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
 from search.answers.making.draft import AnswerDraft, milliseconds_since
-from search.answers.making.drafting import (
-    Draft,
-    replay,
-)
+from search.answers.making.drafting import Draft, replay
 from search.answers.making.quoting import quoted
 from search.answers.quote_pieces import Quote, quote_of
 from search.answers.quotes import Extract, extract
@@ -42,7 +39,6 @@ from search.engine import configuration
 from search.errors import ModelUnavailable
 from search.pipeline import SearchResponse
 from search.presentation.marking import sentence_embedder
-from search.query.language import unfamiliar
 
 T = TypeVar("T")
 
@@ -270,8 +266,7 @@ def extracted(response: SearchResponse, context: Context, parameters: AnswerPara
     question's language.
     """
     configured = response.configuration or configuration.current()
-    text, readings = response.query.text, response.ranking.candidates.readings
-    is_foreign = configured.space and unfamiliar(text, readings, configured.space.languages)
+    is_foreign = bool(response.unfamiliar_language)
     confidence = response.confidence
     if is_foreign and confidence is not None:
         confidence = min(confidence + UNFAMILIAR, 1.0)
