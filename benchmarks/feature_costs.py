@@ -128,7 +128,8 @@ FEATURES = (
             "admin/ingestion/embeddingspace"),
     Feature("Hand edits", "ingestion/documents/hand_edit", "hand_edit"),
     Feature("Currency and review", "ingestion/currency ingestion/documents/currency "
-            "ingestion/documents/editions ingestion/admin/review search/readers/reviews",
+            "ingestion/documents/editions ingestion/admin/review search/readers/reviews "
+            "search/pages/reviews_feed",
             "currency review"),
     Feature("Readers of one document", "ingestion/documents/restricted_readers",
             "document_readers"),

@@ -12,6 +12,7 @@ from search.pages import (
     documents,
     me,
     own_tokens,
+    reviews_feed,
     saved_searches,
     search_page,
     suggestions,
@@ -30,7 +31,7 @@ OWN = [
     path("searches/", saved_searches.save, name="save-search"),
     path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
     path("searches/<uuid:public_id>/news/", me.saved_search_news, name="saved-search-news"),
-    path("reviews/<str:token>/feed/", saved_searches.ReviewsFeed(), name="reviews-feed"),
+    path("reviews/<str:token>/feed/", reviews_feed.ReviewsFeed(), name="reviews-feed"),
     path("reviews/renew/", saved_searches.renew_reviews_feed, name="reviews-feed-renew"),
     path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
 ]

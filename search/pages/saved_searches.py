@@ -1,29 +1,21 @@
-"""Saved searches: save, change, delete, and the way out of their mails; the feed of reviews."""
+"""Saved searches: save, change, delete, and the way out of their mails."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.syndication.views import Feed
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_cache_control
-from django.utils.decorators import method_decorator
-from django.utils.feedgenerator import Atom1Feed
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
-from common.accounts.models import User
 from common.api.requests import actor
-from ingestion.models import Document
 from search.pages.facets import facets_for
 from search.pages.me import refused
 from search.pages.search_form import SearchForm, filter_fields
@@ -108,34 +100,3 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
     if not search_news.unsubscribe(token, dry=not ends):
         raise Http404
     return render(request, "search/me/unsubscribe.html", {"ended": ends})
-
-
-@method_decorator(require_safe, name="__call__")
-class ReviewsFeed(Feed):  # type: ignore[type-arg]
-    """The documents that wait for an owner's review.
-
-    For whoever has the secret address; kept out of caches and indexes.
-    """
-
-    feed_type = Atom1Feed
-    link = "/"
-    title = _("Reviews · Steelyard")
-
-    def __call__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = super().__call__(request, *args, **kwargs)
-        patch_cache_control(response, private=True, no_store=True)
-        response["X-Robots-Tag"] = "noindex"
-        response["Referrer-Policy"] = "no-referrer"
-        return response
-
-    def get_object(self, request: HttpRequest, token: str) -> User:
-        owner = reviews.owner_of_feed(token)
-        if owner is None:
-            raise Http404
-        return owner
-
-    def items(self, owner: User) -> list[Document]:
-        return list(reviews.waiting_for(owner)[: reviews.MAX_ENTRIES])
-
-    def item_description(self, item: Document) -> str:
-        return gettext("Review by %(day)s") % {"day": item.review_by}
