@@ -41,12 +41,7 @@ from ingestion.documents.deletion import (
 )
 from ingestion.documents.hand_edits import Wish, edit_chunk, undo
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
-from ingestion.documents.restricted_readers import (
-    Readers,
-    restrict,
-    restrict_known,
-    restrict_one,
-)
+from ingestion.documents.restricted_readers import Readers, restrict, restrict_known, restrict_one
 from ingestion.documents.versions import add_version, file_of, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp, StateConflict
 from ingestion.events import log

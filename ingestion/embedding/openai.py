@@ -14,11 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import openai
 
-from common.circuit_breaker import (
-    PerProcess,
-    TimedOut,
-    TimeLimited,
-)
+from common.circuit_breaker import PerProcess, TimedOut, TimeLimited
 from common.retries import retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.openai_client import connect, reason

@@ -12,12 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from celery.signals import (
-    before_task_publish,
-    setup_logging,
-    task_postrun,
-    task_prerun,
-)
+from celery.signals import before_task_publish, setup_logging, task_postrun, task_prerun
 from django.conf import settings
 from django.http import HttpRequest
 

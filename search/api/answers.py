@@ -17,17 +17,11 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.access import (
-    OPEN,
-    requires,
-)
+from common.api.access import OPEN, requires
 from common.api.errors import render_json
 from common.api.idempotency import HEADER
 from common.api.requests import Rank, location, read_body
-from common.api.throttles import (
-    AnonymousAnswersThrottle,
-    UserAnswersThrottle,
-)
+from common.api.throttles import AnonymousAnswersThrottle, UserAnswersThrottle
 from common.api.viewsets import ApiViewSet
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, feedback, recording

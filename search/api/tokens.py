@@ -25,10 +25,7 @@ from common.accounts.models import ALL_SCOPES, Scope, User
 from common.api.access import ANY_SCOPE
 from common.api.requests import Rank, actor, location, read_body
 from common.api.serializers import ChoiceField, Strict
-from common.api.throttles import (
-    AnonymousThrottle,
-    LoginThrottle,
-)
+from common.api.throttles import AnonymousThrottle, LoginThrottle
 from common.api.views import StrictView
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection

@@ -11,10 +11,7 @@ from common import parts
 from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
-from ingestion.api.passages import (
-    EditViewSet,
-    PassageViewSet,
-)
+from ingestion.api.passages import EditViewSet, PassageViewSet
 from ingestion.api.sync import SourceViewSet, SyncItemViewSet
 from ingestion.api.webhooks import WebhookViewSet
 from search.api.answers import AnswerViewSet

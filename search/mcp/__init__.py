@@ -35,10 +35,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from common.accounts import app_grants, tokens
 from common.accounts.models import Scope as TokenScope
 from common.accounts.models import User
-from common.api.access import (
-    HOW_TO_SEND,
-    TokenAuthentication,
-)
+from common.api.access import HOW_TO_SEND, TokenAuthentication
 from common.api.throttles import seconds_to_wait
 from search.mcp.tool_results import Caller
 from search.mcp.tools import build

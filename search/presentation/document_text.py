@@ -15,13 +15,7 @@ from ingestion.lexical.bigrams import spaced
 from ingestion.lexical.compounds import joined_sql
 from ingestion.models import Chunk, Document
 from ingestion.models.visibility import Viewer
-from search.presentation.passage_blocks import (
-    NamedSection,
-    Part,
-    named_sections,
-    parts_in,
-    without,
-)
+from search.presentation.passage_blocks import NamedSection, Part, named_sections, parts_in, without
 from search.presentation.snippets import marked, unmarked
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.

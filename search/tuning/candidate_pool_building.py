@@ -27,14 +27,7 @@ from search.errors import EmptyQuestion, InvalidFilter, PoolError, QueryTooLong,
 from search.models import SearchProfile
 from search.retrieval import Filters
 from search.tuning import life_cycle
-from search.tuning.candidate_pools import (
-    Pooled,
-    Width,
-    covers,
-    described,
-    pooled,
-    question_key,
-)
+from search.tuning.candidate_pools import Pooled, Width, covers, described, pooled, question_key
 from search.tuning.evaluation.golden_set import Golden, fingerprint, golden_set
 from search.tuning.evaluation.library_stamp import corpus_stamp, digest
 from search.tuning.evaluation.measures import Progress

@@ -21,13 +21,7 @@ from search.tuning import activation as activation
 from search.tuning import diff, drafts, gate_runs, judging, publications
 from search.tuning.api.profile_serializers import named_profile
 from search.tuning.evaluation import golden_runs, golden_set
-from search.tuning.models import (
-    EvaluationRun,
-    GoldenQuery,
-    ProfileChange,
-    Publication,
-    PublishGate,
-)
+from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, PublishGate
 from tests.support.factories import make_document
 from tests.support.golden_library import (
     KEYWORDS_ONLY,

@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.circuit_breaker import (
-    CircuitBreaker,
-    TimedOut,
-    TimeLimited,
-)
-from common.retries import (
-    LONGEST,
-    pause,
-    retry_after,
-)
+from common.circuit_breaker import CircuitBreaker, TimedOut, TimeLimited
+from common.retries import LONGEST, pause, retry_after
 
 
 class Clock:

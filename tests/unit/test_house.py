@@ -36,7 +36,7 @@ ALLOWED: dict[str, int] = {
     "0010-chunks-and-sections": 17,  # levels of headings; a title's words choose no section
     "0025-what-if": 58,  # pools of the active profile by a worker; classes and grades in the list
     "0031-background-work": 80,  # turns of people in the queue of uploads; batches that end
-    "0033-layout-of-the-code": 405,  # parts by entry points; files of two subjects came apart
+    "0033-layout-of-the-code": 362,  # parts by entry points; files of two subjects came apart
     "0075-installation": 90,  # a wheel that serves a site, and its command
     "0104-checking-answers": 170,  # facts of another row or thing; citations and ends of drafts
     "0093-monitoring": 77,  # absent workers and a failing embedding model are named

@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from ingestion.chunking.sections import Neighbour, repeated, section_of, separator
 from search.presentation.document_hits import chosen_hits
-from search.presentation.navigation import (
-    MOST_ENTRIES,
-    SectionStart,
-    entries_of,
-)
+from search.presentation.navigation import MOST_ENTRIES, SectionStart, entries_of
 
 
 def chunks(*made: tuple[str, int]) -> list[Neighbour]:

@@ -18,13 +18,7 @@ from search.analytics.models import Gap, SearchEvent
 from search.models import Pin, SearchProfile
 from search.parts.experiments import life_cycle
 from search.parts.experiments.models import Experiment
-from search.tuning.models import (
-    EvaluationRun,
-    GoldenQuery,
-    Judgement,
-    ProfileChange,
-    QualityRun,
-)
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange, QualityRun
 from tests.support import url_walker
 from tests.support.admin_client import signed_in, staff
 from tests.support.events import make_event, say

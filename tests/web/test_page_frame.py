@@ -14,10 +14,7 @@ from django.views import defaults
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from common.accounts.models import User
-from ingestion.documents.files_under_way import (
-    note_under_way,
-    under_way,
-)
+from ingestion.documents.files_under_way import note_under_way, under_way
 from ingestion.models import DocumentVersion, State, Visibility
 from kbsite.serving import refusals
 from tests.support.factories import make_collection, make_document, upload

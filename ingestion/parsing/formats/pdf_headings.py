@@ -21,11 +21,13 @@ _LONG = 40
 def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
     """The blocks; titles in the file's outline become headings of the outline's level."""
     for block in blocks:
-        level = 0
+        level = None
         if block.kind in _TITLE_KINDS and len(block.text) <= LONGEST_HEADING:
-            level = facts.outline.get((block.page or 0, outline_key(block.text)), 0)
-        titled = Block(BlockKind.HEADING, block.text, level=level, page=block.page)
-        yield titled if level else block
+            level = facts.outline.get((block.page or 0, outline_key(block.text)))
+        if level:
+            yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
+        else:
+            yield block
 
 
 def with_steps(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -37,7 +37,7 @@ class DrawnLine(NamedTuple):
 
 
 class DrawnGrid(NamedTuple):
-    """The places of a table's upright and level lines, and the pieces that are drawn."""
+    """The places of a table's upright and level lines, and what of each is drawn."""
 
     xs: list[float]
     ys: list[float]
@@ -67,14 +67,17 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     usual = median(item.font_size or 0 for item in items)
     while grids:
         own, parts = _connected(grids.pop(), grids, blocks)
+        if not parts:
+            continue
         inner = [item for item in items if any(is_beside(item, one.bbox) for one in parts)]
-        tables = [table for grid in own if (table := _table(grid, inner, parts[:1]))]
+        tables = [table for grid in own if (table := _table(grid, inner, parts[0]))]
         beside = [item for item in inner if not any(grid.has(item) for grid in own)]
-        texts = [_text(line, parts[0], usual) for line in by_line(beside) if parts]
+        texts = [_text(line, parts[0], usual) for line in by_line(beside)]
         new = sorted([*tables, *texts], key=lambda one: one.bbox.y)
         is_whole = len(tables) == len(own) and len(texts) <= _MOST_BESIDE * len(own)
         least = _filled(parts) if len(parts) == 1 else _FILLED
-        is_better = is_whole and _shape(new) != _shape(parts) and _filled(new) >= least
+        is_other = _letters_of_cells(new) != _letters_of_cells(parts)
+        is_better = is_whole and is_other and _filled(new) >= least
         if is_better and _has_words(new, parts):
             place = blocks.index(parts[0])
             blocks[place:place] = new
@@ -104,7 +107,7 @@ def _connected(
 
 def _grids(graphics: VectorGraphics) -> Iterator[DrawnGrid]:
     """The lines that cross each other, if they make two rows and two columns or more."""
-    uprights, levels = _rules(graphics)
+    uprights, levels = _drawn_lines(graphics)
     if len(uprights) + len(levels) > _MOST_LINES:
         return
     while levels:
@@ -115,12 +118,12 @@ def _grids(graphics: VectorGraphics) -> Iterator[DrawnGrid]:
             crossing += met
             own += [one for one in levels if any(_meet(each, one) for each in met)]
             levels = [one for one in levels if not any(_meet(each, one) for each in met)]
-        xs, ys = (sorted({rule.at for rule in rules}) for rules in (crossing, own))
+        xs, ys = (sorted({line.at for line in lines}) for lines in (crossing, own))
         if len(xs) > 2 and len(ys) > 2:
             yield DrawnGrid(xs, ys, crossing, own)
 
 
-def _rules(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnLine]]:
+def _drawn_lines(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnLine]]:
     """The upright and the level lines; programs draw many as narrow rectangles."""
     boxes = [shape.bbox for shape in graphics.shapes if not shape.has_curve]
     for line in graphics.lines:
@@ -132,21 +135,19 @@ def _rules(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnLine]]:
     return _joined(uprights), _joined(levels)
 
 
-def _joined(rules: Iterable[DrawnLine]) -> list[DrawnLine]:
-    """The lines; pieces that go on in each other, or are drawn twice, are one."""
-    out: list[DrawnLine] = []
-    places: list[float] = []
-    for rule in sorted(rules):
-        if not places or rule.at - places[-1] > _APART:
-            places.append(rule.at)
-        out.append(rule._replace(at=places[-1]))
-    out.sort()
+def _joined(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
+    """The lines; pieces that go on in each other, or are drawn twice, are one at one place."""
+    place = float("-inf")
+    level: list[DrawnLine] = []
+    for line in sorted(lines):
+        place = line.at if line.at - place > _APART else place
+        level.append(line._replace(at=place))
     joined: list[DrawnLine] = []
-    for rule in out:
-        if joined and rule.at == joined[-1].at and rule.start <= joined[-1].end + _APART:
-            joined[-1] = joined[-1]._replace(end=max(rule.end, joined[-1].end))
+    for line in sorted(level):
+        if joined and line.at == joined[-1].at and line.start <= joined[-1].end + _APART:
+            joined[-1] = joined[-1]._replace(end=max(line.end, joined[-1].end))
         else:
-            joined.append(rule)
+            joined.append(line)
     return joined
 
 
@@ -155,15 +156,13 @@ def _meet(upright: DrawnLine, level: DrawnLine) -> bool:
     return is_across and upright.start - _APART <= level.at <= upright.end + _APART
 
 
-def _is_drawn(rules: Iterable[DrawnLine], at: float, start: float, end: float) -> bool:
+def _is_drawn(lines: Iterable[DrawnLine], at: float, start: float, end: float) -> bool:
     """Whether there is a line at this place beside the middle of a cell."""
     center = (start + end) / 2
-    return any(abs(one.at - at) <= _APART and one.start < center < one.end for one in rules)
+    return any(one.at == at and one.start < center < one.end for one in lines)
 
 
-def _table(
-    grid: DrawnGrid, items: Iterable[TextItem], parts: Sequence[LayoutBlock]
-) -> LayoutBlock | None:
+def _table(grid: DrawnGrid, items: Iterable[TextItem], part: LayoutBlock) -> LayoutBlock | None:
     """The table of the texts between the lines; cells without a line between them are one.
 
     None where a text crosses a line, and of other drawings.
@@ -173,13 +172,13 @@ def _table(
     owners = _cells(grid)
     lines: dict[tuple[int, int], list[list[TextItem]]] = {one: [] for one in owners.values()}
     for line in by_line(item for item in items if grid.has(item)):
-        met = [_column(grid, item, owners) for item in line]
+        met = [_cell_of(item, grid, owners) for item in line]
         for cell in dict.fromkeys(met):
             if cell is None:
                 return None
             lines[cell].append([one for one, at in zip(line, met, strict=True) if at == cell])
     tall = {owner for (row, _), owner in owners.items() if owner[0] < row}
-    if not parts or _is_otherwise(lines, tall):
+    if _is_otherwise(lines, tall):
         return None
     cells = [[LayoutCell("") for _ in grid.xs[1:]] for _ in grid.ys[1:]]
     for (row, column), owner in owners.items():
@@ -188,13 +187,13 @@ def _table(
             words = (item.text.strip() for line in lines[owner] for item in line)
             cells[row][column] = LayoutCell(" ".join(words))
     box = replace(
-        parts[0].bbox,
+        part.bbox,
         x=grid.xs[0],
         y=grid.ys[0],
         width=grid.xs[-1] - grid.xs[0],
         height=grid.ys[-1] - grid.ys[0],
     )
-    return replace(parts[0], kind="table", text=None, header=None, rows=cells, bbox=box)
+    return replace(part, kind="table", text=None, header=None, rows=cells, bbox=box)
 
 
 def _cells(grid: DrawnGrid) -> dict[tuple[int, int], tuple[int, int]]:
@@ -211,8 +210,8 @@ def _cells(grid: DrawnGrid) -> dict[tuple[int, int], tuple[int, int]]:
     return owners
 
 
-def _column(
-    grid: DrawnGrid, item: TextItem, owners: Mapping[tuple[int, int], tuple[int, int]]
+def _cell_of(
+    item: TextItem, grid: DrawnGrid, owners: Mapping[tuple[int, int], tuple[int, int]]
 ) -> tuple[int, int] | None:
     """The cell that a piece of text is in; None if it crosses a line."""
     row = bisect_right(grid.ys, middle(item)) - 1
@@ -269,7 +268,7 @@ def _words(block: LayoutBlock) -> str:
     return " ".join([block.text or "", *cells, ""])
 
 
-def _shape(blocks: Iterable[LayoutBlock]) -> list[list[list[str]]]:
+def _letters_of_cells(blocks: Iterable[LayoutBlock]) -> list[list[list[str]]]:
     """The letters of each cell, in any order: raised digits may stand elsewhere."""
     return [
         [["".join(sorted(spelt(cell.text))) for cell in row] for row in rows_of(one)]

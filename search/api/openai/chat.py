@@ -16,10 +16,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.throttles import (
-    AnonymousAnswersThrottle,
-    UserAnswersThrottle,
-)
+from common.api.throttles import AnonymousAnswersThrottle, UserAnswersThrottle
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.as_json import disagreements, not_current, supported_share

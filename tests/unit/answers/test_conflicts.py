@@ -9,14 +9,7 @@ import pytest
 from ingestion.document_dates import DateKind, DocumentDate
 from search.answers.as_json import disagreements
 from search.answers.checking.conflicts import conflicts, differ
-from search.answers.domain import (
-    Answered,
-    AnswerParameters,
-    Conflict,
-    Context,
-    Mode,
-    State,
-)
+from search.answers.domain import Answered, AnswerParameters, Conflict, Context, Mode, State
 from search.answers.generating.messages import answer_messages
 from search.answers.making.quoting import quoted
 from search.answers.making.writing import with_both_sides
