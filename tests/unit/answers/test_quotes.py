@@ -25,6 +25,7 @@ from search.answers.making.writing import extracted
 from search.answers.quote_scoring import QuestionWords, offers_of, question_weights, scores
 from search.answers.quotes import extract
 from search.domain import Query, Reading, TermStatistic
+from search.engine.response import SearchResponse
 from search.query import parse
 from tests.support.pieces import passage
 
@@ -460,6 +461,7 @@ def test_search_in_a_language_that_the_model_does_not_know_is_surer(
         terms=(),
         confidence=0.55,
     )
+    response.unfamiliar_language = vars(SearchResponse)["unfamiliar_language"].fget(response)
     found = extracted(response, held, AnswerParameters())
     same = extract(question, held, embedder=None, most=3, confidence=alike)
     assert found.answerability == pytest.approx(same.answerability)
