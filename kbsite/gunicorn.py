@@ -66,7 +66,7 @@ accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
 
 
-# Addresses whose last part is a secret: feeds, also those of 0.3, and the way out of mails.
+# Addresses whose last part is a secret: feeds, and the way out of mails of 0.3.
 _SECRET = re.compile(r"(/me/(?:reviews|unsubscribe|searches/[^/]+/feed)/)[^/]+")
 
 

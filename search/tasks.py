@@ -13,7 +13,7 @@ from search.analytics import failed_search_detection, retention
 from search.answers import budgets, feedback, threads
 from search.engine import similarity_background
 from search.errors import PoolError, SearchError
-from search.readers import examples, history, reviews, search_news
+from search.readers import examples, history, reviews
 from search.tuning import candidate_pool_building, optimisations, publications
 from search.tuning.evaluation import golden_runs, nightly
 from search.tuning.models import Optimisation, PoolBuild, Publication
@@ -84,9 +84,8 @@ def forget_searchers() -> int:
 
 
 @shared_task(soft_time_limit=MAILING_SECONDS)
-def look_for_news() -> int:
-    """Look for news of saved searches and due reviews; return how many mails."""
-    return search_news.look() + reviews.remind()
+def remind_owners() -> int:
+    return reviews.remind()
 
 
 @shared_task

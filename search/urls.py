@@ -30,10 +30,8 @@ OWN = [
     path("tokens/<slug:key>/revoke/", own_tokens.revoke_token, name="token-revoke"),
     path("searches/", saved_searches.save, name="save-search"),
     path("searches/<uuid:public_id>/", saved_searches.change, name="saved-search"),
-    path("searches/<uuid:public_id>/news/", me.saved_search_news, name="saved-search-news"),
     path("reviews/<str:token>/feed/", reviews_feed.ReviewsFeed(), name="reviews-feed"),
     path("reviews/renew/", saved_searches.renew_reviews_feed, name="reviews-feed-renew"),
-    path("unsubscribe/<str:token>/", saved_searches.unsubscribe, name="unsubscribe"),
 ]
 urlpatterns = [
     path("", search_page.page, name="page"),

@@ -31,7 +31,7 @@ CELERY_BEAT_SCHEDULE = {
     "forget-answers": _every(900, "search.tasks.forget_answers"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
     "forget-history": _every(3600, "search.tasks.forget_history"),
-    "look-for-news": _every(600, "search.tasks.look_for_news"),
+    "remind-owners": _every(600, "search.tasks.remind_owners"),
     # Checked often, not scheduled at the hour: a beat that was down then does not skip the run.
     "run-nightly": _every(300, "search.tasks.run_nightly"),
     "watch-quality": _every(60, "search.tasks.watch_quality"),

@@ -47,10 +47,8 @@ ANSWERS_AUTOMATIC = env.str(
 ANSWERS_DAYS = max(1, env.int("ANSWERS_DAYS", default=180))
 
 # --- readers' own pages ---
-# How many days a reader's history is kept, 0 for none on this site, and the hours between two
-# digests of saved searches.
+# How many days a reader's history is kept, 0 for none on this site.
 HISTORY_DAYS = max(0, env.int("HISTORY_DAYS", default=180))
-NEWS_MAIL_HOURS = 24
 
 # --- agents (MCP) ---
 # Whether agents without a token may read what visitors may: the public collections. With OAuth they

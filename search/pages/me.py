@@ -9,7 +9,6 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,7 +25,7 @@ from ingestion.models import Document
 from search.answers import threads
 from search.answers.models import Thread
 from search.readers import favourites as starred
-from search.readers import history, saved_searches, search_news
+from search.readers import history, saved_searches
 from search.readers.own_data import own_data
 
 PER_PAGE = 50  # a page of the history
@@ -52,11 +51,8 @@ def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
 def me(request: HttpRequest) -> HttpResponse:
     """The reader's page: saved searches, the last searches, favourites, choices."""
     user = actor(request)
-    readable = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
-    still = Q(finds__version__document__in=readable.values("pk"))
-    searches = list(saved_searches.searches_of(user).annotate(news=Count("finds", filter=still)))
     context = {
-        "searches": searches,
+        "searches": saved_searches.searches_of(user),
         "history": history.history_of(user)[:OPENED],
         "keeps_history": history.keeps_history(user),
         "favourites": starred.favourites_of(user)[:OPENED],
@@ -128,13 +124,3 @@ def export(request: HttpRequest) -> HttpResponse:
     text = json.dumps(own, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
     headers = {"Content-Disposition": 'attachment; filename="steelyard-my-data.json"'}
     return HttpResponse(text, content_type="application/json", headers=headers)
-
-
-@never_cache
-@login_required
-@require_safe
-def saved_search_news(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """The finds of one of the reader's saved searches."""
-    search = get_object_or_404(saved_searches.searches_of(actor(request)), public_id=public_id)
-    finds = list(search_news.finds_of(search)[: search_news.MAX_NEWS])
-    return render(request, "search/me/search_news.html", {"search": search, "finds": finds})

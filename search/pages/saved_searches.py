@@ -1,4 +1,4 @@
-"""Saved searches: save, change, delete, and the way out of their mails."""
+"""Saved searches: save, rename, delete; and the feed of reviews gets another address."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from common.api.requests import actor
 from search.pages.facets import facets_for
 from search.pages.me import refused
 from search.pages.search_form import SearchForm, filter_fields
-from search.readers import history, reviews, saved_searches, search_news
+from search.readers import history, reviews, saved_searches
 from search.readers.saved_searches import NotSaved
 
 
@@ -51,7 +50,6 @@ def save(request: HttpRequest) -> HttpResponse:
             name=request.POST.get("name", ""),
             question=form.query,
             params=params_of(form),
-            mails=request.POST.get("mails") == "1",
         )
     except NotSaved as error:
         return refused(request, error)
@@ -62,16 +60,13 @@ def save(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Rename a saved search, mail its news or not, or delete it."""
-    search = get_object_or_404(
-        saved_searches.searches_of(actor(request)).select_related("user"), public_id=public_id
-    )
+    """Rename a saved search, or delete it."""
+    search = get_object_or_404(saved_searches.searches_of(actor(request)), public_id=public_id)
     posted = request.POST
     try:
         match posted.get("do", ""):
             case "change":
-                mails = posted.get("mails") == "1"
-                saved_searches.change(search, name=posted.get("name", ""), mails=mails)
+                saved_searches.rename(search, posted.get("name", ""))
             case "delete":
                 search.delete()
                 return redirect("search:me")
@@ -88,15 +83,3 @@ def renew_reviews_feed(request: HttpRequest) -> HttpResponse:
     reviews.renew_feed(actor(request))
     messages.success(request, gettext("The feed has a new address; the earlier ones are invalid."))
     return redirect("admin:ingestion_document_review")
-
-
-# Mail programs post here without a cookie (RFC 8058); the token ends mails and does nothing else.
-@csrf_exempt
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """End a reader's mails, once confirmed: programs that check mails open their links."""
-    ends = request.method == "POST"
-    if not search_news.unsubscribe(token, dry=not ends):
-        raise Http404
-    return render(request, "search/me/unsubscribe.html", {"ended": ends})

@@ -12,7 +12,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from ingestion.models import Document, DocumentVersion
+from ingestion.models import Document
 from ingestion.models.visibility import Viewer
 from search.query import MAX_QUERY_CHARS
 
@@ -43,7 +43,6 @@ class ReaderSettings(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
     )
     keeps_history = models.BooleanField(default=True)
-    mailed_at = models.DateTimeField(null=True)
 
     objects = OwnQuerySet["ReaderSettings"].as_manager()
 
@@ -95,19 +94,14 @@ class Favourite(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A question with its filters, or filters alone, saved under a name.
-
-    `mails`: news are sent by mail. `checked_at`: the time up to which a worker has looked for news.
-    """
+    """A question with its filters, or filters alone, saved under a name."""
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     name = models.CharField(max_length=120)
     question = models.CharField(max_length=MAX_QUERY_CHARS)
     params = models.JSONField(default=dict)
-    mails = models.BooleanField(default=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
-    checked_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     objects = OwnQuerySet["SavedSearch"].as_manager()
 
@@ -120,22 +114,3 @@ class SavedSearch(models.Model):
 
     def get_absolute_url(self) -> str:
         return search_address(self.question, self.params)
-
-
-class Find(models.Model):
-    """A document that a saved search found new, in the version that was new."""
-
-    search = models.ForeignKey(SavedSearch, models.CASCADE, related_name="finds")
-    version = models.ForeignKey(DocumentVersion, models.CASCADE, related_name="+")
-    at = models.DateTimeField(default=timezone.now)
-    mailed = models.BooleanField(default=False)
-
-    class Meta:
-        ordering = ("-at", "-pk")
-        constraints = (models.UniqueConstraint("search", "version", name="find_once"),)
-        indexes = (
-            models.Index(fields=("search",), condition=models.Q(mailed=False), name="find_to_mail"),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.search_id}: {self.version_id}"

@@ -31,13 +31,7 @@ def own_data(user: User) -> dict[str, Any]:
         "keeps_history": keeps_history(user),
         "history": list(history_of(user).values("question", "at", filters=F("params"))),
         "saved_searches": list(
-            searches_of(user).values(
-                "name",
-                "question",
-                "mails",
-                "created",
-                filters=F("params"),
-            )
+            searches_of(user).values("name", "question", "created", filters=F("params"))
         ),
         "favourites": [
             {"id": str(document.public_id), "title": document.title}

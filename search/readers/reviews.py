@@ -5,11 +5,14 @@ An owner is mailed twice at most for one day of review: when it comes near, and 
 
 from __future__ import annotations
 
+import logging
+import smtplib
 from collections.abc import Sequence
 
 from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.db.models import F, Q
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -20,10 +23,13 @@ from common.accounts.models import User
 from ingestion.documents.currency import review_states
 from ingestion.models import Document
 from ingestion.models.documents import DocumentQuerySet
-from search.readers.mailing import mail_each
+
+logger = logging.getLogger(__name__)
 
 MAX_ENTRIES = 50  # in a feed or a mail; the rest comes with the next one
 _FEED = signing.Signer(salt="search.readers.reviews")
+# These concern one mail. After other errors each further mail would hold this worker in turn.
+_OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
 
 
 def waiting_for(owner: User) -> DocumentQuerySet:
@@ -35,20 +41,28 @@ def waiting_for(owner: User) -> DocumentQuerySet:
 
 
 def remind() -> int:
-    """Mail each owner the documents of which no reminder was sent; return the number of mails."""
+    """Mail each owner the documents of which no reminder was sent; return the number of mails.
+
+    A mail that is not sent undoes its transaction, so that the next call tries again.
+    """
     today, states = timezone.localdate(), review_states()
     unsaid = Q(reminded=None) | Q(review_by__lt=today, reminded__lte=F("review_by"))
     due = Document.objects.filter(unsaid, states["due"] | states["overdue"]).order_by()
     owners = User.objects.filter(pk__in=due.values("owner"), is_active=True, email__isnull=False)
-
-    def reminder(owner: User) -> int:
-        rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
-        documents = list(rows.filter(unsaid)[:MAX_ENTRIES])
-        mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
-        mailed.update(reminded=today)
-        return _message(owner, documents).send() if documents else 0
-
-    return mail_each(owners, reminder, kind="reviews")
+    sent = 0
+    for owner in owners:
+        try:
+            with transaction.atomic():
+                rows = waiting_for(owner).select_for_update(of=("self",), skip_locked=True)
+                documents = list(rows.filter(unsaid)[:MAX_ENTRIES])
+                mailed = Document.objects.filter(pk__in=[each.pk for each in documents])
+                mailed.update(reminded=today)
+                sent += _message(owner, documents).send() if documents else 0
+        except OSError as error:
+            logger.warning("A mail about reviews was not sent: %s", error)
+            if not isinstance(error, _OF_ONE_MAIL):
+                break
+    return sent
 
 
 def _message(owner: User, documents: Sequence[Document]) -> EmailMessage:

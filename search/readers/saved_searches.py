@@ -14,7 +14,7 @@ from search.engine.read import read_query
 from search.errors import EmptyQuestion, InvalidFilter, QueryTooLong, SearchError
 from search.readers.models import OwnQuerySet, Params, SavedSearch
 
-# Guesses: more than a reader can survey, few enough for a worker to look through.
+# A guess: more than a reader can survey.
 MOST_SEARCHES = 100
 
 
@@ -29,9 +29,7 @@ def searches_of(user: User) -> OwnQuerySet[SavedSearch]:
     return SavedSearch.objects.owned_by(user)
 
 
-def save(
-    user: User, *, name: str, question: str, params: Params, mails: bool = False
-) -> SavedSearch:
+def save(user: User, *, name: str, question: str, params: Params) -> SavedSearch:
     """Save a search; the question is its name by default. Raises NotSaved.
 
     Without a question its filters alone are saved, under a name.
@@ -45,7 +43,6 @@ def save(
             raise NotSaved(str(error)) from error
     if not clean(name) and not question:
         raise NotSaved(gettext("Give the search a name: it has no question to be named after."))
-    _check_mail(user, mails=mails)
     label = clean(name)[:120] or clean(question)[:120]
     try:
         with transaction.atomic():
@@ -56,28 +53,20 @@ def save(
                     % {"most": MOST_SEARCHES}
                 )
             return SavedSearch.objects.create(
-                user=user, name=label, question=question, params=dict(params), mails=mails
+                user=user, name=label, question=question, params=dict(params)
             )
     except IntegrityError as error:
         raise _duplicate_name(label) from error
 
 
-def change(search: SavedSearch, *, name: str, mails: bool) -> None:
-    """Rename a saved search and switch its mails on or off. Raises NotSaved."""
-    _check_mail(search.user, mails=mails and not search.mails)
+def rename(search: SavedSearch, name: str) -> None:
+    """Give a saved search another name; an empty one leaves it. Raises NotSaved."""
     label = clean(name)[:120] or search.name
     try:
         with transaction.atomic():
-            SavedSearch.objects.filter(pk=search.pk).update(name=label, mails=mails)
+            SavedSearch.objects.filter(pk=search.pk).update(name=label)
     except IntegrityError as error:
         raise _duplicate_name(label) from error
-
-
-def _check_mail(user: User, *, mails: bool) -> None:
-    if mails and not user.email:
-        raise NotSaved(
-            gettext("Your account has no e-mail address. Ask an administrator to add one.")
-        )
 
 
 def _duplicate_name(name: str) -> NotSaved:

@@ -38,8 +38,8 @@ from search.engine.configuration import current
 from search.mcp import tool_results
 from search.pages.facets import facets_for
 from search.presentation import result_rows
-from search.readers import favourites, reviews, search_news
-from search.readers.models import Favourite, Find, SavedSearch
+from search.readers import favourites, reviews
+from search.readers.models import Favourite
 from search.readers.suggestions import suggest
 from search.retrieval import Filters, Scope, statement
 from search.retrieval.prepared import Shapes
@@ -58,7 +58,7 @@ STEPS = 150 if examples(100) <= 100 else 10_000
 
 @pytest.fixture(scope="module")
 def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[Graph]:
-    """The library, and of each document an answer, a grade, a favourite, a find, a webhook."""
+    """The library, and of each document an answer, a grade, a favourite, a webhook."""
     with lasting(django_db_blocker):
         graph = Graph()
         query = GoldenQuery.objects.create(text="vessel")
@@ -67,10 +67,8 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[Graph]:
             judged = {"document": document, "reference": document.public_id, "grade": 3}
             Judgement.objects.create(query=query, title=document.title, **judged)
         for person in (*graph.sailors, graph.captain):
-            saved = SavedSearch.objects.create(user=person, name="all", question="vessel")
             for document in graph.documents.values():
                 Favourite.objects.create(user=person, document=document)
-                Find.objects.create(search=saved, version=document.current)
             address = "http://h.example/"
             Webhook.objects.create(name=str(person), url=address, events=[], acts_for=person)
         yield graph
@@ -242,13 +240,10 @@ class Shown:
         _, data = golden_import_export.export("csv", viewer=self.viewer)
         return {word for word in WORDS if f"The {word}" in data.decode()}
 
-    def favourites_and_feeds(self) -> set[str]:
+    def favourites(self) -> set[str]:
         if self.viewer.is_anonymous:
             return self.expected
-        found = search_news.readable(Find.objects.filter(search__user=self.viewer), self.viewer)
-        starred = self.words(favourites.favourites_of(self.viewer))
-        assert starred == self.words(find.version.document for find in found)
-        return starred
+        return self.words(favourites.favourites_of(self.viewer))
 
     def webhooks(self) -> set[str]:
         if self.viewer.is_anonymous or self.viewer.collections_limit is not None:

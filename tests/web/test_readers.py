@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
-from smtplib import SMTPDataError, SMTPRecipientsRefused
+from datetime import date, timedelta
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import pytest
-from django.core import mail
-from django.core.mail import EmailMessage
-from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 from django.utils import timezone
@@ -21,16 +16,16 @@ from knox.models import AuthToken
 
 from common.accounts import tokens
 from common.accounts.models import User
-from ingestion import services
-from ingestion.models import Document, Visibility
+from ingestion.models import Document
 from search.analytics.models import SearchEvent
 from search.answers import threads
 from search.pages import me
 from search.pages import threads as thread_pages
 from search.pages.facets import facets_for
 from search.pages.search_form import SearchForm
-from search.readers import favourites, history, reviews, search_news
-from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
+from search.readers import favourites, history
+from search.readers.models import Favourite, HistoryEntry, SavedSearch
+from search.retrieval import Filters
 from tests.support.admin_client import signed_in
 from tests.support.factories import make_document
 
@@ -48,17 +43,8 @@ def own(reader: User, library: SimpleNamespace) -> Client:
 
 @pytest.fixture
 def saved(reader: User, own: Client) -> SavedSearch:
-    """A saved search that is mailed, and was last checked an hour ago."""
-    own.post("/me/searches/", {"q": "bilge pump greased", "name": "Pumps", "mails": "1"})
-    long_ago = timezone.now() - timedelta(hours=1)
-    SavedSearch.objects.update(checked_at=long_ago, created=long_ago)
+    own.post("/me/searches/", {"q": "bilge pump greased", "name": "Pumps"})
     return SavedSearch.objects.get()
-
-
-@pytest.fixture
-def pumps(saved: SavedSearch, library: SimpleNamespace) -> Document:
-    """A document that came since the saved search was checked, and that it finds."""
-    return make_document(library.regions.collection, PUMPS, file_name="pumps.md")
 
 
 def asked_by(reader: User) -> list[str]:
@@ -160,8 +146,8 @@ class TestSaving:
         assert response.headers["Location"] == f"/me/#search-{made.public_id}"
         assert (made.name, made.question) == ("Pools", "pool")
         assert made.params == {"collection": ["handbook"], "after": ["2020-01-31"]}
-        address = made.get_absolute_url()
-        assert own.get(address).context["form"].filters == search_news.filters_of(made.params)
+        filters = own.get(made.get_absolute_url()).context["form"].filters
+        assert filters == Filters(collections=("handbook",), after=date(2020, 1, 31))
 
     def test_filters_alone_are_saved_under_a_name(self, own: Client, reader: User) -> None:
         assert not self.form(reader).strip()
@@ -204,163 +190,9 @@ class TestSaving:
         address = f"/me/searches/{saved.public_id}/"
         own.post(address, {"do": "change", "name": "Bilge"})
         saved.refresh_from_db()
-        assert (saved.name, saved.mails) == ("Bilge", False)
+        assert saved.name == "Bilge"
         own.post(address, {"do": "delete"})
         assert not SavedSearch.objects.exists()
-
-    def test_mails_need_an_address_of_the_user(
-        self, own: Client, saved: SavedSearch, reader: User
-    ) -> None:
-        SavedSearch.objects.update(mails=False)
-        reader.email = None  # type: ignore[assignment]
-        reader.save()
-        response = own.post(f"/me/searches/{saved.public_id}/", {"do": "change", "mails": "1"})
-        assert "no e-mail address" in response.content.decode()
-        assert not SavedSearch.objects.get().mails
-
-
-class TestNews:
-    def test_a_digest_names_what_is_new_once(self, saved: SavedSearch, pumps: Document) -> None:
-        assert [search_news.look(), search_news.look()] == [1, 0]
-        (message,) = mail.outbox
-        assert message.to == ["reader@example.org"]
-        assert message.subject == "[Steelyard] 1 new document for your saved searches"
-        assert "Pump maintenance (Handbook)" in message.body
-        assert "Cave regions" not in message.body
-
-    @pytest.mark.parametrize(
-        ("error", "tries"),
-        [(TimeoutError(), 1), (SMTPRecipientsRefused({}), 2), (SMTPDataError(554, b"spam"), 2)],
-    )
-    def test_mail_server_that_fails_is_tried_once_and_a_refused_mail_stops_nobody(
-        self, saved: SavedSearch, pumps: Document, error: Exception, tries: int
-    ) -> None:
-        other = User.objects.create_user("other", email="other@example.org")
-        other.groups.set(saved.user.groups.all())
-        values = {"user": other, "name": "Pumps", "question": saved.question, "mails": True}
-        SavedSearch.objects.create(**values, checked_at=saved.checked_at, created=saved.created)
-        first, second = Document.objects.visible_to(other).order_by("-pk")[:2]
-        for owner, owned in ((saved.user, first), (other, second)):
-            Document.objects.filter(pk=owned.pk).update(owner=owner, review_by=timezone.localdate())
-        with patch.object(EmailMessage, "send", side_effect=error) as sent:
-            assert [search_news.look(), reviews.remind()] == [0, 0]
-        assert sent.call_count == 2 * tries
-        assert [search_news.look(), reviews.remind()] == [2, 2]
-
-    def test_many_searches_make_one_mail(
-        self, own: Client, saved: SavedSearch, pumps: Document
-    ) -> None:
-        own.post("/me/searches/", {"q": "salt water seizes", "name": "Salt", "mails": "1"})
-        SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
-        assert search_news.look() == 1
-        assert mail.outbox[0].body.count("Pump maintenance") == 2
-        assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
-
-    def test_saved_filters_alone_report_all_matching_documents(
-        self, own: Client, saved: SavedSearch, library: SimpleNamespace
-    ) -> None:
-        own.post("/me/searches/", {"collection": "handbook", "name": "All", "mails": "1"})
-        SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
-        for collection in (library.regions, library.logbook, library.secret):
-            text = f"# Bread of {collection}\n\nA loaf of rye cools on the rack.\n"
-            make_document(collection.collection, text, file_name="bread.md")
-        assert search_news.look() == 1
-        found = [find.version.document for find in Find.objects.filter(search__name="All")]
-        assert "Bread of Cave regions" in {document.title for document in found}
-        assert {document.collection.slug for document in found} == {"handbook"}
-
-    def test_unmatched_or_unreadable_documents_are_no_news(
-        self, saved: SavedSearch, library: SimpleNamespace
-    ) -> None:
-        text = "# Bread\n\nA loaf of rye is baked for an hour, then cools on the rack.\n"
-        make_document(library.regions.collection, text, file_name="bread.md")
-        make_document(library.secret.collection, PUMPS, file_name="pumps.md")
-        assert search_news.look() == 0
-        assert not Find.objects.exists()
-
-    def test_hidden_documents_are_not_counted(
-        self, own: Client, library: SimpleNamespace, pumps: Document
-    ) -> None:
-        search_news.look()
-        assert "1 new document" in own.get("/me/").content.decode()
-        pumps.collection = library.secret.collection
-        pumps.save()
-        assert "1 new document" not in own.get("/me/").content.decode()
-
-    def test_documents_hidden_before_the_mail_are_not_mailed(
-        self, library: SimpleNamespace, settings: Any, pumps: Document
-    ) -> None:
-        SavedSearch.objects.update(mails=False)
-        search_news.look()
-        assert Find.objects.count() == 1
-        SavedSearch.objects.update(mails=True)
-        library.secret.collection.__class__.objects.filter(pk=pumps.collection_id).update(
-            visibility=Visibility.GROUPS
-        )
-        assert search_news.mail() == 0
-        assert not mail.outbox
-
-    def test_a_document_processed_again_is_no_news(
-        self, administrator: User, pumps: Document
-    ) -> None:
-        from ingestion.documents import processing_steps
-        from ingestion.models import Document, DocumentVersion
-
-        DocumentVersion.objects.filter(pk=pumps.current_id).update(
-            finished=timezone.now() - timedelta(days=1)
-        )
-        services.reprocess([pumps], acting_user=administrator)
-        processing_steps.advance(Document.objects.get(pk=pumps.pk).latest_id or 0)
-        assert search_news.look() == 0
-
-    def test_a_mail_that_failed_is_sent_later(self, settings: Any, pumps: Document) -> None:
-        working = settings.EMAIL_BACKEND
-        settings.EMAIL_BACKEND = f"{__name__}.BrokenBackend"
-        assert search_news.look() == 0
-        settings.EMAIL_BACKEND = working
-        assert search_news.look() == 1
-
-    def test_second_digest_waits_for_its_interval(
-        self, library: SimpleNamespace, settings: Any, pumps: Document
-    ) -> None:
-        search_news.look()
-        make_document(library.regions.collection, PUMPS + "Twice.\n", file_name="more.md")
-        later = timezone.now() + timedelta(hours=1)
-        assert search_news.look(now=later) == 0
-        assert search_news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
-
-    def test_the_link_in_the_mail_ends_the_mails_without_signing_in(
-        self, settings: Any, pumps: Document
-    ) -> None:
-        search_news.look()
-        header = mail.outbox[0].extra_headers["List-Unsubscribe"].strip("<>")
-        assert header.startswith(settings.SITE_URL)
-        assert header in mail.outbox[0].body
-        address = header.removeprefix(settings.SITE_URL)
-        strict = Client(enforce_csrf_checks=True)
-        assert strict.get(address).status_code == 200
-        assert SavedSearch.objects.get().mails  # programs that check mails open their links
-        assert strict.post(address, {"List-Unsubscribe": "One-Click"}).status_code == 200
-        assert not SavedSearch.objects.get().mails
-        assert strict.post(f"{address[:-2]}x/").status_code == 404
-
-
-class BrokenBackend(BaseEmailBackend):
-    """A mail server that cannot be reached."""
-
-    def send_messages(self, email_messages: Any) -> int:
-        raise OSError("no route")
-
-
-class TestNewsPage:
-    def test_lists_the_news_without_documents_that_their_reader_may_no_longer_read(
-        self, own: Client, saved: SavedSearch, pumps: Document
-    ) -> None:
-        address = f"/me/searches/{saved.public_id}/news/"
-        search_news.look()
-        assert "Pump maintenance" in own.get(address).content.decode()
-        services.delete([pumps], acting_user=None)
-        assert "Pump maintenance" not in own.get(address).content.decode()
 
 
 class TestFavourites:
@@ -429,7 +261,6 @@ class TestNobodyElse:
             for mine in ("private question", "Pumps", "Secret robot", "Cave regions", key):
                 assert mine not in text, (page, mine)
         address = f"/me/searches/{things.public_id}/"
-        assert desk.get(f"{address}news/").status_code == 404
         for do in ("change", "delete"):
             assert desk.post(address, {"do": do, "name": "Mine"}).status_code == 404
         entry = HistoryEntry.objects.get()

@@ -6,10 +6,13 @@ import json
 import re
 from io import StringIO
 from pathlib import Path
+from smtplib import SMTPDataError, SMTPRecipientsRefused
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMessage
 from django.core.management import call_command
 from django.test import Client
 from rest_framework.test import APIClient
@@ -146,6 +149,23 @@ def test_owners_are_mailed_twice_and_have_a_feed(client: Client, ann: User, old:
     ann.save()
     assert client.get(feed).status_code == 404
     assert client.get(f"{feed[:-8]}x/feed/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [(TimeoutError(), 1), (SMTPRecipientsRefused({}), 2), (SMTPDataError(554, b"spam"), 2)],
+)
+def test_mail_server_that_fails_is_tried_once_and_a_refused_mail_stops_nobody(
+    ann: User, old: Document, error: Exception, tries: int
+) -> None:
+    other = User.objects.create_user("other", email="other@example.org")
+    for owner, file_name in ((ann, "first.md"), (other, "second.md")):
+        document = make_document(old.collection, f"{NEW}\n{file_name}\n", file_name=file_name)
+        declare(document, acting_user=None, review_by=TODAY + 5 * DAY, owner=owner)
+    with patch.object(EmailMessage, "send", side_effect=error) as sent:
+        assert reviews.remind() == 0
+    assert sent.call_count == tries
+    assert reviews.remind() == 2
 
 
 def test_the_queue_gives_the_feed_another_address(desk: Client, old: Document) -> None:
