@@ -259,7 +259,6 @@ class AnswerParameters:
     refuse_below: float = 0.2
     escalate_below: float = 0.3
     max_searches: int = 4
-    judge: bool = False
     first_token_seconds: float = 20.0
     token_seconds: float = 15.0
     total_seconds: float = 120.0

@@ -61,7 +61,7 @@ class AnswerProfileAdmin(VersionPages, OwnPages[AnswerProfile], ModelAdmin):  # 
         (None, {"fields": ("name", "description", "default_mode")}),
         (
             _("The model"),
-            {"fields": ("model", "temperature", "max_tokens", "system_prompt", "judge")},
+            {"fields": ("model", "temperature", "max_tokens", "system_prompt")},
         ),
         (
             _("The context"),

@@ -36,7 +36,6 @@ STEPS = {
     "split": _("Splitting the question"),
     "quotes": _("Choosing passages"),
     "answer": _("Writing"),
-    "judge": _("Checking by the model"),
     "repair": _("Correcting"),
 }
 DEGRADED = {

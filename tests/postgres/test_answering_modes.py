@@ -478,28 +478,6 @@ def test_answer_carries_degradations_and_notes_of_its_search(
     assert refused.notes == ("Your question was cut.", "Did you mean “connection timeout”?")
 
 
-@pytest.mark.parametrize(
-    ("reply", "verdict"),
-    [
-        ('{"verdicts": [{"id": 1, "supported": false}]}', Verdict.UNSUPPORTED),
-        ('{"verdicts": [{"id": 1, "supported": true}]}', Verdict.SUPPORTED),
-        ("nonsense", Verdict.SUPPORTED),
-        (AWAY, Verdict.SUPPORTED),
-    ],
-)
-def test_model_judges_the_sentences_if_switched_on(
-    monkeypatch: pytest.MonkeyPatch, reply: str | Exception, verdict: Verdict
-) -> None:
-    """It refuses further sentences; one that fails changes nothing."""
-    model = use(monkeypatch, ScriptedModel(f"{TRUE} {TRUE}", judge=reply))
-    answer, events = ask(Mode.INSTANT, parameters=parameters(judge=True))
-    assert model.calls == ["answer", "judge"]
-    assert [each.verdict for each in answer.sentences] == [verdict, Verdict.SUPPORTED]
-    assert [each for each in events if isinstance(each, Checked)][-1].sentence.verdict is verdict
-    assert (answer.state, answer.degraded) == (State.DONE, ())
-    assert answer.usage.prompt_tokens == 200
-
-
 def test_characters_that_postgres_refuses_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the asker, of the model's answer, of its searches."""
     hostile = "\0\ud800"

@@ -19,17 +19,14 @@ from ingestion.lexical.languages import detect_language
 from search.answers.domain import (
     Answered,
     AnswerParameters,
-    Checked,
     Context,
     Event,
-    Sentence,
     Sources,
     State,
     Token,
-    Verdict,
 )
 from search.answers.generating.language_model import Model
-from search.answers.generating.messages import answer_messages, judge_messages, read_verdicts
+from search.answers.generating.messages import answer_messages
 from search.answers.making.draft import AnswerDraft, milliseconds_since
 from search.answers.making.drafting import Draft, replay
 from search.answers.making.quoting import quoted
@@ -47,9 +44,6 @@ LONG = 2_000
 # A search in a language that the model does not know is so much less confident: xquad's questions
 # in German, of the same paragraphs as the English ones, have .55 in place of .82.
 UNFAMILIAR = 0.27
-# Tokens of a judge's reply: an entry a sentence, and the brackets around them.
-TOKENS_A_SENTENCE, TOKENS = 24, 40
-REASON = "A second reading by the language model finds that the cited passages do not say this."
 
 
 async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
@@ -83,8 +77,6 @@ async def write_answer(work: AnswerDraft) -> AsyncIterator[Event]:
         _mark_cut(work, draft)
         state = State.REFUSED if draft.is_refusal else State.DONE
         work.now = replace(work.now, state=state)
-        for event in await _apply_judge(work):
-            yield event
     else:
         for event in await _end_early(work, draft):
             yield event
@@ -106,65 +98,6 @@ async def _checked(draft: Draft, piece: str) -> list[Event]:
 async def off_loop(check: Callable[[], T], characters: int) -> T:
     """Return the result of `check`, in a thread for a long text so that other streams go on."""
     return check() if characters < LONG else await asyncio.to_thread(check)
-
-
-async def _apply_judge(work: AnswerDraft) -> list[Event]:
-    """The events of sentences that the model, as a judge, refuses, if the profile asks it.
-
-    A judge that fails changes nothing.
-    """
-    now, model = work.now, work.model
-    if model is None or not work.parameters.judge or now.state is not State.DONE:
-        return []
-    began, before = time.perf_counter(), work.usage()
-    try:
-        verdicts = await judge(model, now.sentences, now.context)
-    except ModelUnavailable:
-        return []
-    sentences = tuple(agreed(now.sentences, verdicts))
-    work.now = replace(now, sentences=sentences)
-    work.add_step("judge", "", began, before)
-    return [
-        Checked(index, sentence)
-        for index, sentence in enumerate(sentences)
-        if sentence != now.sentences[index]
-    ]
-
-
-async def judge(
-    model: Model, sentences: Sequence[Sentence], context: Context
-) -> list[Verdict | None]:
-    """The model's verdict, as a second reader, on each sentence.
-
-    None for sentences that it is not sent, all but the supported ones with citations, and for
-    replies that cannot be read. Without such sentences no call is made. Raises what
-    `model.complete` raises.
-    """
-    request = {
-        number: sentence
-        for number, sentence in enumerate(sentences, start=1)
-        if sentence.verdict is Verdict.SUPPORTED and sentence.citations
-    }
-    if not request:
-        return [None] * len(sentences)
-    reply = await model.complete(
-        judge_messages(request, context),
-        purpose="judge",
-        max_tokens=TOKENS + TOKENS_A_SENTENCE * len(request),
-        json=True,
-    )
-    verdicts = read_verdicts(reply, request)
-    return [verdicts.get(number) for number in range(1, len(sentences) + 1)]
-
-
-def agreed(sentences: Sequence[Sentence], judged: Sequence[Verdict | None]) -> list[Sentence]:
-    """The sentences; those refused by the judge become unsupported. It never supports one."""
-    return [
-        replace(sentence, verdict=Verdict.UNSUPPORTED, reasons=(*sentence.reasons, REASON))
-        if sentence.verdict is Verdict.SUPPORTED and verdict is Verdict.UNSUPPORTED
-        else sentence
-        for sentence, verdict in zip(sentences, judged, strict=True)
-    ]
 
 
 def _mark_cut(work: AnswerDraft, draft: Draft) -> None:

@@ -97,13 +97,6 @@ class AnswerProfile(VersionedProfile):
         validators=[MinValueValidator(1), MaxValueValidator(10)],
         help_text=_("In thinking mode: the most searches that a question is split into."),
     )
-    judge = models.BooleanField(
-        _("let the model judge"),
-        default=False,
-        help_text=_(
-            "Also ask the model whether the sources bear out each sentence: one more call."
-        ),
-    )
     first_token_seconds = models.FloatField(
         _("time to the first word"), default=20.0, validators=_SECONDS
     )
