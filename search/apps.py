@@ -6,7 +6,6 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db.models.signals import post_delete, post_migrate, post_save, pre_delete, pre_save
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -77,10 +76,6 @@ class AnswersConfig(AppConfig):
     verbose_name = _("Answers")
 
     def ready(self) -> None:
-        from common.audit import trail
-        from search.answers.models import AnswerProfileChange
-
-        trail.register(AnswerProfileChange, _answers_entry, "profile")
         post_migrate.connect(_install_answers, sender=self)
         pre_delete.connect(_forget_text, sender="ingestion.Document")
 
@@ -126,26 +121,14 @@ def _forget_title(instance: Any, **_signal: Any) -> None:
     Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")
 
 
-def _answers_entry(change: Any) -> dict[str, Any]:
-    """A change of an answer profile as an entry of the audit trail."""
-    details = {"reason": change.reason, "changes": change.changes}
-    return {"kind": f"answers_{change.action}", "subject": change.profile, "details": details}
-
-
 def _install_answers(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
-    """Install the default answer profile and the limits, if missing."""
+    """Install the rows of the answer settings and limits, if missing."""
     undone = any(backwards for _, backwards in plan or ())
     if using == "default" and not undone:  # it needs the newest tables
-        from search.answers.models import AnswerLimits, AnswerProfile
+        from search.answers.models import AnswerLimits, AnswerSettings
 
         AnswerLimits.objects.get_or_create(pk=1)
-        if not AnswerProfile.objects.exists():
-            AnswerProfile.objects.create(
-                name="default",
-                state=AnswerProfile.State.ACTIVE,
-                published=timezone.now(),
-                description="Shipped with Steelyard.",
-            )
+        AnswerSettings.objects.get_or_create(pk=1)
 
 
 def _forget_text(instance: Any, **_signal: Any) -> None:

@@ -19,7 +19,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The rows of a collection's questions, measured with an answer profile."""
+    """The rows of a collection's questions, measured with some parameters of answers."""
 
     judged: JudgedCollection
     parameters: AnswerParameters

@@ -115,8 +115,7 @@ ADMIN_MENU = [
     ]),
     MenuEntry(_("Answers"), "forum", [
         MenuPage(_("Answers given"), "answers.answer"),
-        MenuPage(_("Answer profiles"), "answers.answerprofile"),
-        MenuPage(_("History of answers"), "answers.answerprofilechange"),
+        MenuPage(_("Answer settings"), "answers.answersettings", at="1/change/"),
     ]),
     MenuEntry(_("Models"), "hub", [
         MenuPage(_("Embedding spaces"), "ingestion.embeddingspace"),

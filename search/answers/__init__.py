@@ -1,7 +1,7 @@
 """A: answers, a Django app. The public face is `answering`: read that first.
 
 domain       the values: Passage, Context, Sentence, Citation, Step, events; pure
-models       answer profiles, threads, answers with their sources, model calls, feedback
+models       answer settings, threads, answers with their sources, model calls, feedback
 content_words
              words with content, for the check, follow-ups and quotes; pure
 earlier_questions
@@ -17,6 +17,6 @@ recording    the rows of answers, and what their readers may see of them
 answering    the answer story: question -> results -> context -> sentences -> checks -> record
 threads      conversations: shared, exported, deleted, forgotten; feedback: of readers on answers
 streaming    server-sent events; as_json: JSON; rendering: HTML and Markdown
-profiles     answer profiles, published and rolled back; prompts: their texts
+prompts      the texts of the system prompt and its rules
 budgets      what the calls of a model may cost
 """

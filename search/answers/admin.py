@@ -1,4 +1,4 @@
-"""The admin of answers: prices and budgets, answers given; `profile_admin` has the profiles."""
+"""The admin of answers: prices and budgets, answers given; `settings_admin` has the settings."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import BooleanField, QuerySet, Sum, Value
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import FixedRows, ReadOnly, actor, state_column
-from search.answers import feedback, profile_admin  # noqa: F401 -- registers the profiles
+from common.admin.mixins import ReadOnly, actor, state_column
+from search.answers import feedback
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
+from search.answers.settings_admin import OneRow
 from search.errors import SearchError
 
 STATE_LABELS = {
@@ -38,15 +38,12 @@ class ModelPriceAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(AnswerLimits)
-class AnswerLimitsAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
+class AnswerLimitsAdmin(OneRow, ModelAdmin):  # type: ignore[misc]
     """The single row of budgets, with what has been spent this month."""
 
     empty_text = _("There are no budgets.")
     readonly_fields = ("spent",)
     fields = ("spent", "currency", "site_monthly", "user_monthly", "visitor_daily")
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        return redirect("admin:answers_answerlimits_change", 1)
 
     @admin.display(description=_("spent this month"))
     def spent(self, limits: AnswerLimits) -> str:
@@ -78,7 +75,7 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     list_filter = ("state", "mode", "channel", "model", ("at", admin.DateFieldListFilter))
     date_hierarchy = "at"
     fields = (
-        "at", "asked", "answered", "state", "asked_mode", "mode", "channel", "profile_name",
+        "at", "asked", "answered", "state", "asked_mode", "mode", "channel",
         "model", "sure", "support", "dropped", "context_tokens", "prompt_tokens",
         "completion_tokens", "cost", "took", "first_token_ms", "what_was_done", "helpful",
     )  # fmt: skip

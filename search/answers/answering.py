@@ -37,7 +37,7 @@ from search.answers.generating.language_model import model_for
 from search.answers.generating.server import configured
 from search.answers.making import modes
 from search.answers.making.draft import AnswerDraft
-from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.models import Answer, AnswerSettings, Thread
 from search.answers.request import AnswerRequest
 from search.domain import QueryClass
 from search.engine import Choices
@@ -211,6 +211,5 @@ def warm_up() -> None:
 
 
 def active_parameters() -> AnswerParameters:
-    """The parameters of the active answer profile; the shipped ones if none is active."""
-    row = AnswerProfile.active()
-    return row.as_parameters() if row else AnswerProfile().as_parameters()
+    """The parameters of the answer settings; the shipped ones without a row."""
+    return (AnswerSettings.objects.first() or AnswerSettings()).as_parameters()

@@ -240,10 +240,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AnswerParameters:
-    """The parameters of an answer profile; `models.AnswerProfile` describes each."""
+    """The parameters of answers; `models.AnswerSettings` describes each."""
 
-    name: str = "default"
-    version: int = 1
     model: str = ""
     default_mode: Mode = Mode.AUTO
     system_prompt: str = ""
@@ -262,9 +260,6 @@ class AnswerParameters:
     first_token_seconds: float = 20.0
     token_seconds: float = 15.0
     total_seconds: float = 120.0
-
-    def __str__(self) -> str:
-        return f"{self.name} v{self.version}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,6 @@ def _request_columns(answered: Answered, request: AnswerRequest) -> dict[str, An
         "question": answered.question,
         "filters": _filters(request.filters),
         "asked_mode": answered.asked_mode.value,
-        "profile_name": str(request.parameters or ""),
     }
 
 

@@ -21,7 +21,7 @@ class AnswerRequest:
     questions of a conversation that is not stored here, oldest first; those of a `thread` are read
     from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,
     for reading back and feedback; `budget_key` the key of an anonymous asker's budget.
-    `parameters` replaces the active answer profile, for example by a draft under test; `choices`
+    `parameters` replaces the site's answer settings, for example by those under test; `choices`
     decides how the search ranks. If not `is_recorded`, nothing is stored. An answer whose
     confidence is less than `abstain_below`, or unknown, becomes a refusal. `response` is that of
     the asker's own search for the question, if a page has just shown it.

@@ -238,8 +238,8 @@ class AskParameters(QuestionParameters):
         choices=[mode.value for mode in Mode],
         required=False,
         help_text="`instant`: one search, and quotes or one call of the model. `auto`: more if "
-        "the confidence is low. `thinking`: several searches and one repair. By default the "
-        "answer profile's.",
+        "the confidence is low. `thinking`: several searches and one repair. By default that of "
+        "the answer settings.",
     )
     thread = serializers.UUIDField(
         required=False,

@@ -24,7 +24,7 @@ from search.analytics.pseudonyms import ROBOT, is_prefetched, is_recorded, visit
 from search.answers import recording, threads
 from search.answers.budgets import budget_key
 from search.answers.domain import MODEL_FAILED, Answered, Mode, State
-from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.models import Answer, AnswerSettings, Thread
 from search.answers.request import AnswerRequest
 from search.pages.facets import facets_for
 from search.pages.search_form import FlagField, QueryField, SearchForm
@@ -166,7 +166,7 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
     """The answer that a model has just written to the asker's same question, or None.
 
     Only for questions without filters and threads, as others are stored without their filters.
-    Quotes cost nothing and are chosen anew, as is everything after a profile's activation.
+    Quotes cost nothing and are chosen anew, as is everything after a change of the settings.
     """
     if (
         form.cleaned_data["again"]
@@ -178,7 +178,6 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
     if not settings.ANSWERS_GENERATED:
         return None
     own = Answer.objects.answers_of(answer_request.viewer, answer_request.visitor)
-    active = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE)
     rows = (
         recording.with_sources(answer_request.viewer)
         .filter(
@@ -187,7 +186,8 @@ def same_answer(answer_request: AnswerRequest, form: AskForm) -> Answered | None
             thread=None,
             state=State.DONE.value,
             at__gte=Greatest(
-                Value(timezone.now() - SAME_ANSWER), Subquery(active.values("published"))
+                Value(timezone.now() - SAME_ANSWER),
+                Subquery(AnswerSettings.objects.values("changed")),
             ),
             channel=answer_request.channel,
         )

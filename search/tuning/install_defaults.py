@@ -31,12 +31,12 @@ SEEN = (
     "search.scopeprofile", "search.searchprofile", "search.synonym",
     "tuning.evaluationrun", "tuning.goldenquery", "tuning.judgement",
     "tuning.profilechange", "tuning.publication", "tuning.publishgate",
-    "answers.answerprofile", "answers.answerprofilechange", "answers.modelprice",
-    "answers.answerlimits", "ingestion.identifierpattern",
+    "answers.answersettings", "answers.modelprice", "answers.answerlimits",
+    "ingestion.identifierpattern",
 )  # fmt: skip
 EDITED = (
     "search.searchprofile", "search.classrule", "search.synonym", "search.pin", "search.hide",
-    "answers.answerprofile", "ingestion.identifierpattern",
+    "ingestion.identifierpattern",
 )  # fmt: skip
 
 
@@ -73,8 +73,7 @@ PUBLISHER = (
     "search.override_gate",
     "search.rollback_searchprofile",
     "tuning.change_publishgate",
-    "answers.publish_answerprofile",
-    "answers.rollback_answerprofile",
+    "answers.change_answersettings",
     "answers.change_answerlimits",
     *(_right(action, "answers.modelprice") for action in ("add", "change", "delete")),
     # They take effect at once, as publishing does.

@@ -248,7 +248,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Tables whose rows people write one by one: what takes seconds for millions takes nothing for them.
 # Whatever is not named is taken to be large.
 SMALL = re.compile(
-    r"(search|tuning|accounts|auth|webhooks)_\w+|answers_(answerprofile|answerlimits|modelprice)"
+    r"(search|tuning|accounts|auth|webhooks)_\w+|answers_(answersettings|answerlimits|modelprice)"
     r"|ingestion_(collection|collection_groups|identifierpattern|embeddingspace|chunkedit|import|"
     r"watchedfolder)"
 )

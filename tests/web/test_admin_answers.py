@@ -1,42 +1,27 @@
-"""The admin of answers: profiles, trials, publishing, prices, budgets, and the answers given."""
+"""The admin of answers: settings, trials, prices, budgets, and the answers given."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document, Visibility
-from search.answers import answering, profiles, threads
-from search.answers.models import (
-    Answer,
-    AnswerLimits,
-    AnswerProfile,
-    AnswerProfileChange,
-    ModelCall,
-    ModelPrice,
-)
+from search.answers import answering, threads
+from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.answers.request import AnswerRequest
-from search.errors import NotPermitted
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 
 pytestmark = pytest.mark.django_db
 
-FORM = "answerprofile_form"
+FORM, PAGE = "answersettings_form", "/admin/answers/answersettings/1/change/"
 QUESTION = "How long is a connection timeout?"
-
-
-def shipped() -> AnswerProfile:
-    return AnswerProfile.objects.get(name="default", version=1)
-
-
-def change(profile: AnswerProfile, page: str = "change") -> str:
-    return f"/admin/answers/answerprofile/{profile.pk}/{page}/"
 
 
 @pytest.fixture
@@ -49,43 +34,18 @@ def client(administrator: User) -> Client:
     return signed_in(administrator)
 
 
-class TestProfiles:
-    def test_an_edit_of_a_published_version_is_a_new_draft(self, client: Client) -> None:
-        form = form_data(client.get(change(shipped())), FORM)
-        response = client.post(
-            change(shipped()), {**form, "max_passages": "7", "reason": "Shorter."}, follow=True
-        )
-        draft = AnswerProfile.objects.get(name="default", version=2)
+class TestSettings:
+    def test_a_change_is_used_at_once_and_the_history_has_both_values(self, client: Client) -> None:
+        form = form_data(client.get("/admin/answers/answersettings/", follow=True), FORM)
+        assert (form["context_tokens"], form["quotes"]) == ("5000", "3")
+        response = client.post(PAGE, {**form, "max_passages": "7", "quotes": "1"})
 
-        assert "new draft default v2" in response.content.decode()
-        assert (draft.state, draft.max_passages, draft.based_on) == ("draft", 7, shipped())
-        assert shipped().max_passages == 8
-        (entry,) = AnswerProfileChange.objects.filter(profile=draft)
-        assert entry.changes == ["max passages: 8 → 7"]
-        assert (entry.reason, entry.user.username) == ("Shorter.", "administrator")  # type: ignore[union-attr]
-
-    def test_a_draft_is_edited_in_place_and_published_and_rolled_back(
-        self, client: Client, administrator: User
-    ) -> None:
-        draft = profiles.edit(shipped(), {"quotes": 2}, acting_user=administrator).profile
-        form = form_data(client.get(change(draft)), FORM)
-        client.post(change(draft), {**form, "quotes": "1"})
-        draft.refresh_from_db()
-        assert (draft.version, draft.quotes) == (2, 1)
-        assert "quotes: 3 → 1" in client.get(change(draft, "activate")).content.decode()
-
-        client.post(change(draft, "activate"), {"reason": "Tried."})
+        assert "changed successfully" in said(response)
         assert answering.active_parameters().quotes == 1
-        assert shipped().state == AnswerProfile.State.RETIRED
-
-        client.post(change(shipped(), "activate"), {"reason": "Too short."})
-        assert answering.active_parameters().quotes == 3
-        history = client.get(change(draft, "history"), follow=True).content.decode()
-        assert "Too short." in history
-        actions = AnswerProfileChange.objects.order_by("pk").values_list("action", "reason")
-        assert list(actions) == [
-            ("created", ""), ("edited", ""), ("published", "Tried."), ("rolled_back", "Too short."),
-        ]  # fmt: skip
+        entry = LogEntry.objects.get()
+        assert entry.get_change_message() == "Max passages: 8 → 7; Quotes: 3 → 1"
+        history = client.get("/admin/answers/answersettings/1/history/").content.decode()
+        assert "Quotes: 3 → 1" in history
 
     @pytest.mark.parametrize(
         ("values", "problem"),
@@ -100,54 +60,32 @@ class TestProfiles:
     def test_invalid_values_are_refused_with_the_reason(
         self, client: Client, values: dict[str, str], problem: str
     ) -> None:
-        form = form_data(client.get(change(shipped())), FORM)
-        response = client.post(change(shipped()), {**form, **values})
+        before = answering.active_parameters()
+        response = client.post(PAGE, {**form_data(client.get(PAGE), FORM), **values})
 
         assert response.status_code == 200
         assert problem in response.content.decode().replace("&#x27;", "'")
-        assert AnswerProfile.objects.count() == 1
+        assert answering.active_parameters() == before
 
-    def test_new_profile_starts_as_a_copy_of_the_active_profile(self, client: Client) -> None:
-        form = form_data(client.get("/admin/answers/answerprofile/add/"), FORM)
-        assert form["context_tokens"] == "5000"
-        client.post("/admin/answers/answerprofile/add/", {**form, "name": "brief"})
-        assert AnswerProfile.objects.get(name="brief").state == "draft"
-        again = client.post("/admin/answers/answerprofile/add/", {**form, "name": "brief"})
-        assert "already exists. Open it and save your changes" in again.content.decode()
+    def test_viewers_of_the_settings_neither_change_nor_try_them(self) -> None:
+        viewer = signed_in(staff("viewer", "view_answersettings"))
+        assert viewer.get(PAGE).status_code == 200
+        for address in (PAGE, "/admin/answers/answersettings/try/"):
+            assert viewer.post(address, {}).status_code == 403
 
-    def test_published_versions_are_not_deleted(self, client: Client) -> None:
-        assert client.post(change(shipped(), "delete"), {"post": "yes"}).status_code == 403
-        assert AnswerProfile.objects.count() == 1
-
-    def test_services_ask_for_the_permission(self) -> None:
-        editor = staff("editor", "change_answerprofile", "view_answerprofile")
-        draft = profiles.edit(shipped(), {"quotes": 2}, acting_user=editor).profile
-        with pytest.raises(NotPermitted):
-            profiles.activate(draft, acting_user=editor)
-        assert signed_in(editor).get(change(draft, "activate")).status_code == 403
-
-
-class TestTrying:
-    def test_shows_two_answers_side_by_side_and_saves_nothing(
+    def test_a_trial_shows_two_answers_side_by_side_and_saves_nothing(
         self, client: Client, library: Document
     ) -> None:
-        form = form_data(client.get(change(shipped())), FORM)
-        posted = {
-            **form, "quotes": "1", "row": str(shipped().pk), "question": QUESTION,
-            "with": str(shipped().pk),
-        }  # fmt: skip
-        page = client.post("/admin/answers/answerprofile/try/", posted).content.decode()
+        form = form_data(client.get(PAGE), FORM)
+        posted = {**form, "quotes": "1", "row": "1", "question": QUESTION}
+        page = client.post("/admin/answers/answersettings/try/", posted).content.decode()
 
         assert "As in the form" in page
-        assert ">default v1<" in page
+        assert "As saved" in page
         assert "1 sentence, checked" in page
         assert "five seconds" in page
         assert Answer.objects.count() == 0
-        assert AnswerProfile.objects.count() == 1
-
-    def test_trying_a_profile_needs_the_right_to_edit(self) -> None:
-        viewer = signed_in(staff("viewer", "view_answerprofile"))
-        assert viewer.post("/admin/answers/answerprofile/try/", {}).status_code == 403
+        assert answering.active_parameters().quotes == 3
 
 
 class TestRecords:

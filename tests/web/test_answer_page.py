@@ -20,7 +20,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, Visibility
 from search.answers import recording
-from search.answers.models import Answer, AnswerFeedback, AnswerProfile, Thread
+from search.answers.models import Answer, AnswerFeedback, AnswerSettings, Thread
 from tests.support.factories import make_document
 from tests.support.fake_chat import FakeChat, status
 
@@ -247,7 +247,7 @@ def test_a_reload_asks_the_model_once(client: Client, chat: FakeChat) -> None:
     assert len(chat.requests) == Answer.objects.count() == 1
     assert f"/answers/{stream(client, mode='instant', again='1')['id']}/" != first
     assert len(chat.requests) == 2
-    AnswerProfile.objects.update(published=timezone.now())
+    AnswerSettings.objects.update(changed=timezone.now())
     stream(client, mode="instant")
     assert len(chat.requests) == 3
 

@@ -19,7 +19,6 @@ from common.accounts.models import User
 from common.audit import trail
 from common.audit.models import Event, Kind
 from search.analytics.models import Gap, GapStep
-from search.answers.models import AnswerProfile, AnswerProfileChange
 from search.models import SearchProfile
 from search.tuning.models import ProfileChange
 from tests.support.admin_client import form_data, signed_in, staff
@@ -164,8 +163,6 @@ class TestTheTrail:
         ProfileChange.objects.create(
             profile=profile, action="published", user=administrator, reason="Better."
         )
-        answers = AnswerProfile.objects.first()
-        AnswerProfileChange.objects.create(profile=answers, action="created", changes=["mode"])
         gap = Gap.objects.create(note="Where is the canary?")
         GapStep.objects.create(gap=gap, kind="closed", user=administrator)
         text = "".join(trail.lines())
@@ -173,7 +170,6 @@ class TestTheTrail:
         published = rows["profile_published"]
         assert (published["user"], published["subject"]) == ("administrator", str(profile))
         assert published["details"]["reason"] == "Better."
-        assert rows["answers_created"]["details"]["changes"] == ["mode"]
         assert rows["gap_closed"]["subject"] == f"gap {gap.pk}"
         assert "canary" not in text
 

@@ -178,7 +178,7 @@ MESSAGES = {
     "empty": _("The language model's answer was empty. Ask again."),
     "only_thoughts": _(
         "The language model used up the length of its answer for reasoning. An administrator may "
-        "raise the limit in the answer profile, or choose a model that reasons less."
+        "raise the limit in the answer settings, or choose a model that reasons less."
     ),
     "no_model": _(
         "The language model's server names no model that writes text. An administrator must "
@@ -198,7 +198,7 @@ MESSAGES = {
     ),
     "too_long": _(
         "The passages are too long for the language model. An administrator must lower "
-        "the context budget of the answer profile."
+        "the context budget in the answer settings."
     ),
     "server_error": _("The language model's server failed. Try again in a few minutes."),
     "refused": _("The language model's server refused the request (error %(status)d)."),

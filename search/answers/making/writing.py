@@ -108,7 +108,7 @@ def _mark_cut(work: AnswerDraft, draft: Draft) -> None:
     has_sentence = draft.cut()
     _with_draft(work, draft, ())
     if has_sentence:
-        work.note(gettext("The answer was cut at the length that the answer profile allows."))
+        work.note(gettext("The answer was cut at the length that the answer settings allow."))
 
 
 def _pieces(model: Model, now: Answered, parameters: AnswerParameters) -> AsyncGenerator[str]:

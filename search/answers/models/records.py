@@ -17,7 +17,7 @@ from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.models.chunks import EqualsAny
 from ingestion.models.visibility import Viewer
 from search.answers import domain
-from search.answers.models.profiles import MODES
+from search.answers.models.settings import MODES
 from search.query import MAX_QUERY_CHARS
 
 STATES = [
@@ -153,7 +153,6 @@ class Answer(models.Model):
     dropped = models.PositiveIntegerField(default=0)
     context_tokens = models.PositiveIntegerField(default=0)
     model = models.CharField(max_length=120, blank=True)
-    profile_name = models.CharField(max_length=80, blank=True)
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, default=0)

@@ -1,20 +1,16 @@
-"""Answer profiles with their changes, the price of models, and the budgets."""
+"""The settings of answers, the prices of models, and the budgets."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from common.accounts.models import user_or_none
 from search.answers import domain
 from search.answers.prompts import REFUSAL, SYSTEM_PROMPT, check_prompt
-from search.models.versions import VersionedProfile, version_constraints
 
 MODES = [
     (domain.Mode.INSTANT.value, _("Instant")),
@@ -25,8 +21,8 @@ _SHARE = [MinValueValidator(0), MaxValueValidator(1)]
 _SECONDS = [MinValueValidator(0.1), MaxValueValidator(600)]
 
 
-class AnswerProfile(VersionedProfile):
-    """One version of the settings that determine how answers are written."""
+class AnswerSettings(models.Model):
+    """The settings that determine how answers are written: a single row."""
 
     default_mode = models.CharField(
         max_length=8,
@@ -103,53 +99,29 @@ class AnswerProfile(VersionedProfile):
     token_seconds = models.FloatField(_("time between words"), default=15.0, validators=_SECONDS)
     total_seconds = models.FloatField(_("time in all"), default=120.0, validators=_SECONDS)
 
-    class Meta(VersionedProfile.Meta):
-        permissions = (
-            ("publish_answerprofile", "Can publish an answer profile"),
-            ("rollback_answerprofile", "Can roll back to a previously active answer profile"),
-        )
+    changed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = _("answer settings")
+        default_permissions = ("change", "view")
         constraints = (
-            *version_constraints("answer_profile"),
+            models.CheckConstraint(condition=Q(pk=1), name="answer_settings_one_row"),
             models.CheckConstraint(
                 condition=Q(min_passages__lte=F("max_passages")),
-                name="answer_profile_passages_in_order",
+                name="answer_settings_passages_in_order",
                 violation_error_message=_(
                     "The fewest passages must not be more than the most passages."
                 ),
             ),
         )
 
+    def __str__(self) -> str:
+        return "Answer settings"
+
     def as_parameters(self) -> domain.AnswerParameters:
         """The immutable parameters that answering uses."""
         knobs = {name: getattr(self, name) for name in domain.AnswerParameters.__dataclass_fields__}
         return domain.AnswerParameters(**{**knobs, "default_mode": domain.Mode(self.default_mode)})
-
-
-class AnswerProfileChange(models.Model):
-    """A line of the audit of answer profiles. Never changed or deleted by the site."""
-
-    class Action(models.TextChoices):
-        CREATED = "created", _("Created")
-        EDITED = "edited", _("Edited")
-        PUBLISHED = "published", _("Published")
-        ROLLED_BACK = "rolled_back", _("Rolled back")
-
-    profile = models.ForeignKey(AnswerProfile, models.CASCADE, related_name="changes")
-    action = models.CharField(max_length=12, choices=Action.choices)
-    user = user_or_none()
-    at = models.DateTimeField(default=timezone.now)
-    reason = models.TextField(blank=True)
-    changes = ArrayField(models.TextField(), default=list, blank=True)
-    replaced = models.ForeignKey(
-        AnswerProfile, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-
-    class Meta:
-        ordering = ("-at", "-pk")
-        default_permissions = ("view",)
-
-    def __str__(self) -> str:
-        return f"{self.profile}: {self.get_action_display()}"
 
 
 class ModelPrice(models.Model):
