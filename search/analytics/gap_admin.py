@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,10 @@ from unfold.admin import ModelAdmin
 
 from common.accounts.models import User
 from common.admin.mixins import FixedRows, OwnPages, VisibleOnly, actor, own_page
-from ingestion.models import Document
 from search.analytics import gap_queue
 from search.analytics.gap_queue import COSTS, GapSummary
 from search.analytics.models import Gap, GapStep, Sign
-from search.errors import GapError, SearchError
+from search.errors import GapError
 
 Kind = GapStep.Kind
 
@@ -72,15 +71,6 @@ class OwnerForm(NoteForm):
     owner = forms.ModelChoiceField(User.objects.filter(is_active=True, is_staff=True))
 
 
-def _readable(
-    result: Mapping[str, Any] | None, readable: Mapping[str, Document]
-) -> dict[str, Any] | None:
-    """A recorded search result with its documents, of those that the reader may see."""
-    if result is None:
-        return None
-    return {**result, "documents": [readable[key] for key in result["results"] if key in readable]}
-
-
 @admin.register(Gap)
 class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: ignore[misc]
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -117,7 +107,8 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "may_change": may_change,
             "remedies": list(_remedies(request)) if may_change else [],
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
-            **_findings(request, summary.gap),
+            "history": summary.gap.steps.select_related("user").order_by("-pk"),
+            "search": f"{reverse('search:page')}?{urlencode({'q': summary.query})}",
         }
         return self.page(request, "analytics/gap/page.html", summary.query, context)
 
@@ -129,7 +120,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             raise PermissionDenied
         try:
             address = self._act(request, summary)
-        except (GapError, SearchError) as error:
+        except GapError as error:
             self.message_user(request, str(error), messages.ERROR)
             address = ""
         return HttpResponseRedirect(address) if address else self.back_to(pk)
@@ -137,7 +128,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
     def _act(self, request: HttpRequest, summary: GapSummary) -> str:
         """Carry out the action; return the address to continue at, empty for the gap's page.
 
-        Raises GapError, SearchError.
+        Raises GapError.
         """
         gap, action, user = summary.gap, request.POST.get("act", ""), actor(request)
         form = OwnerForm(request.POST) if action == Kind.DOCUMENT else NoteForm(request.POST)
@@ -148,20 +139,15 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         note = form.cleaned_data["note"]
         remedy = next((each for each in _remedies(request) if each[0].kind == action), None)
         if remedy is not None:
-            step = gap_queue.begin(gap, action, acting_user=user)
-            return f"{remedy[1]}?{urlencode({remedy[0].field: step.query})}"
+            gap_queue.take_step(gap, action, acting_user=user, query=summary.query)
+            return f"{remedy[1]}?{urlencode({remedy[0].field: summary.query})}"
         if action == Kind.DOCUMENT:
             gap_queue.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)
-        elif action == Kind.CLOSED:
-            gap_queue.close(gap, acting_user=user, note=note)
-        elif action == Kind.DISMISSED:
-            gap_queue.dismiss(gap, acting_user=user, reason=note)
-            return reverse("admin:analytics_gap_changelist")
-        elif action == Kind.REOPENED:
-            gap_queue.reopen(gap, acting_user=user)
+        elif action in gap_queue.STATES:
+            gap_queue.take_step(gap, action, acting_user=user, note=note)
         else:
             raise GapError(gettext("Unknown action, or you do not have permission for it."))
-        return ""
+        return reverse("admin:analytics_gap_changelist") if action == Kind.DISMISSED else ""
 
     def _summary(self, request: HttpRequest, pk: int) -> GapSummary:
         """The gap's summary for the reader. Raises Http404 for hidden and missing gaps alike."""
@@ -182,26 +168,3 @@ def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
             continue
         if request.user.has_perm(remedy.permission):
             yield remedy, address
-
-
-def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
-    """The current search result of the gap's question, and the history with its results."""
-    steps = list(gap.steps.select_related("user"))
-    now: GapStep | None = None
-    problem = ""
-    try:
-        query, collections = gap_queue.question(gap, request.user)
-        result = gap_queue.snapshot(query, viewer=request.user, collections=collections)
-        now = GapStep(after=result, query=query)
-    except SearchError as error:
-        problem = str(error)
-    readable = gap_queue.readable_results([*steps, *([now] if now else [])], request.user)
-    return {
-        "now": _readable(now.after, readable) if now else None,
-        "now_query": now.query if now else "",
-        "problem": problem,
-        "history": [
-            (step, _readable(step.before, readable), _readable(step.after, readable))
-            for step in reversed(steps)
-        ],
-    }

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet
@@ -14,12 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.accounts.models import User
-from ingestion.models import Document
 from ingestion.models.visibility import Viewer
 from search.analytics.models import Gap, GapSign, GapStep, GapWording, Sign
 from search.errors import GapError
-from search.pipeline import Purpose, search
-from search.retrieval import Filters
 
 State, Kind = Gap.State, GapStep.Kind
 
@@ -33,9 +29,12 @@ COSTS: Mapping[str, float] = {
     Sign.UNSURE: 0.5,
     Sign.NO_CLICK: 0.2,
 }
-# Remedies: steps that a person starts on an open gap and that closing it completes.
-BEGUN = (Kind.SYNONYM, Kind.PATTERN, Kind.PIN, Kind.JUDGEMENT, Kind.DOCUMENT)
-TOP_RESULTS = 10
+# The state of a gap after a step; others leave it open.
+STATES: Mapping[str, str] = {
+    Kind.CLOSED: State.CLOSED,
+    Kind.DISMISSED: State.DISMISSED,
+    Kind.REOPENED: State.OPEN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,85 +128,33 @@ def costly_count(viewer: Viewer) -> int:
     return open_ones.order_by().values("wording__gap").distinct().count()
 
 
-def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str]) -> dict[str, Any]:
-    """The current search result for `viewer`, as a GapStep stores it. Raises SearchError."""
-    narrowed = Filters(collections=tuple(collections))
-    response = search(
-        query, viewer=viewer, filters=narrowed, page_size=TOP_RESULTS, purpose=Purpose.TUNER
+@transaction.atomic
+def take_step(
+    gap: Gap, kind: str, *, acting_user: User, note: str = "", query: str = ""
+) -> GapStep:
+    """Record a step on a gap; closing, dismissing and reopening it are steps, too.
+
+    Raises GapError for a step that its state does not permit, and to dismiss it without a reason.
+    """
+    if kind == Kind.DISMISSED and not note.strip():
+        raise GapError(gettext("Give a reason. It is kept in the history."))
+    _lock(gap, is_open=kind != Kind.REOPENED)
+    if state := STATES.get(kind):
+        closed_at = None if state == State.OPEN else timezone.now()
+        Gap.objects.filter(pk=gap.pk).update(state=state, closed_at=closed_at)
+    return GapStep.objects.create(
+        gap=gap, kind=kind, user=acting_user, note=note.strip(), query=query
     )
-    return {
-        "total": response.total,
-        "results": list(dict.fromkeys(result.document_id for result in response.results)),
-        "confidence": response.confidence,
-        "unsure": response.low_confidence,
-        "profile": f"{response.profile.name}@{response.profile.version}",
-    }
 
 
-def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
-    """Record the start of a remedy, with the search result before it. Raises GapError."""
-    if kind not in BEGUN:
-        raise GapError(
-            gettext("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
-        )
-    with transaction.atomic():
-        _lock(gap, is_open=True)
-        query, result = _run(gap, acting_user)
-        return GapStep.objects.create(
-            gap=gap, kind=kind, user=acting_user, note=note, query=query, before=result
-        )
-
-
+@transaction.atomic
 def assign(gap: Gap, owner: User, *, acting_user: User, note: str) -> GapStep:
     """Record that a document is missing and who will write it. Raises GapError."""
     if not note.strip():
         raise GapError(gettext("Describe what the document should answer."))
-    step = begin(gap, Kind.DOCUMENT, acting_user=acting_user, note=note)
+    step = take_step(gap, Kind.DOCUMENT, acting_user=acting_user, note=note)
     Gap.objects.filter(pk=gap.pk).update(owner=owner, note=note)
     return step
-
-
-def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
-    """Close a gap, recording its search result now and before the first remedy.
-
-    Raises GapError if it is not open, SearchError if the search fails.
-    """
-    with transaction.atomic():
-        _lock(gap, is_open=True)
-        query, result = _run(gap, acting_user)
-        begun = _last_begun(gap)
-        before = begun.before if begun is not None and begun.query == query else None
-        step = GapStep.objects.create(
-            gap=gap,
-            kind=Kind.CLOSED,
-            user=acting_user,
-            note=note,
-            query=query,
-            before=before,
-            after=result,
-        )
-        Gap.objects.filter(pk=gap.pk).update(state=State.CLOSED, closed_at=timezone.now())
-    return step
-
-
-def dismiss(gap: Gap, *, acting_user: User, reason: str) -> GapStep:
-    """Remove a gap from the queue permanently, with a reason. Raises GapError."""
-    if not reason.strip():
-        raise GapError(gettext("Give a reason. It is kept in the history."))
-    with transaction.atomic():
-        _lock(gap, is_open=True)
-        Gap.objects.filter(pk=gap.pk).update(state=State.DISMISSED, closed_at=timezone.now())
-        return GapStep.objects.create(
-            gap=gap, kind=Kind.DISMISSED, user=acting_user, note=reason.strip()
-        )
-
-
-def reopen(gap: Gap, *, acting_user: User) -> GapStep:
-    """Return a closed or dismissed gap to the queue. Raises GapError."""
-    with transaction.atomic():
-        _lock(gap, is_open=False)
-        Gap.objects.filter(pk=gap.pk).update(state=State.OPEN, closed_at=None)
-        return GapStep.objects.create(gap=gap, kind=Kind.REOPENED, user=acting_user)
 
 
 def _lock(gap: Gap, *, is_open: bool) -> None:
@@ -222,38 +169,6 @@ def _lock(gap: Gap, *, is_open: bool) -> None:
         raise GapError(gettext("This gap is already open."))
 
 
-def _last_begun(gap: Gap) -> GapStep | None:
-    """The first remedy since the gap was last opened: its `before` precedes all of them."""
-    reopened = gap.steps.filter(kind__in=(Kind.REOPENED, Kind.CLOSED)).order_by("-pk").first()
-    steps = gap.steps.filter(kind__in=BEGUN, pk__gt=reopened.pk if reopened else 0)
-    return steps.order_by("pk").first()
-
-
-def _run(gap: Gap, viewer: User) -> tuple[str, dict[str, Any]]:
-    """The gap's main wording that `viewer` may read, and its search result for them."""
-    query, collections = question(gap, viewer)
-    return query, snapshot(query, viewer=viewer, collections=collections)
-
-
-def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
-    """The gap's most common wording, and the collections most visitors searched with it.
-
-    Raises GapError when no sign is left that `viewer` may read.
-    """
-    signs = GapSign.objects.visible_to(viewer).filter(wording__gap=gap).order_by()
-    row = (
-        signs.values("wording", "wording__query", "collections")
-        .annotate(visitors=Count("visitor", distinct=True))
-        .order_by("-visitors", "wording", "collections")
-        .first()
-    )
-    if row is None:
-        raise GapError(gettext("No recent search belongs to this gap."))
-    # Collections named in the query itself restrict the search already.
-    inside = "collection:" in row["wording__query"].casefold()
-    return row["wording__query"], [] if inside else row["collections"]
-
-
 def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
     """The wordings that `viewer` may read, with `visitors` and `last`, the most common first."""
     readable = GapSign.objects.visible_to(viewer).filter(wording__gap=gap)
@@ -262,15 +177,3 @@ def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
         .annotate(visitors=Count("signs__visitor", distinct=True), last=Max("signs__last"))
         .order_by("-visitors", "pk")
     )
-
-
-def readable_results(steps: Iterable[GapStep], viewer: Viewer) -> dict[str, Document]:
-    """The documents in the steps' results that `viewer` may see, by public id; one query."""
-    public_ids = {
-        UUID(public_id)
-        for step in steps
-        for result in (step.before, step.after)
-        for public_id in (result or {}).get("results", ())
-    }
-    documents = Document.objects.visible_to(viewer).filter(public_id__in=public_ids)
-    return {str(document.public_id): document for document in documents.defer("title_terms")}

@@ -257,11 +257,7 @@ class GapSign(models.Model):
 
 
 class GapStep(models.Model):
-    """A step in a gap's history, with the search results before and after.
-
-    `before` and `after` hold `total`, `confidence`, `unsure`, `profile` and `results`, the public
-    ids of the first ten documents that `user` was shown.
-    """
+    """A step in a gap's history."""
 
     class Kind(models.TextChoices):
         SYNONYM = "synonym", _("Synonym")
@@ -279,10 +275,8 @@ class GapStep(models.Model):
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
     query = models.CharField(
-        max_length=1000, blank=True, help_text=_("The wording that was searched.")
+        max_length=1000, blank=True, help_text=_("The wording that it is for.")
     )
-    before = models.JSONField(null=True, blank=True)
-    after = models.JSONField(null=True, blank=True)
 
     class Meta:
         ordering = ("pk",)
