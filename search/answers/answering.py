@@ -68,19 +68,20 @@ def final_event(request: AnswerRequest) -> Done | Failed:
     what `events` raises.
     """
     if request.is_extractive:
-        return at_once(_last_event(request))
+        return at_once(last_event(request))
     if configured() is None:
-        return async_to_sync(_last_event)(request)
+        return async_to_sync(last_event)(request)
     if not waiting.acquire(blocking=False):
         message = gettext("Too many answers are being written. Ask again in %(wait)d s.")
         raise Busy(message % {"wait": RETRY_SECONDS}, RETRY_SECONDS)
     try:
-        return async_to_sync(_last_event)(request)
+        return async_to_sync(last_event)(request)
     finally:
         waiting.release()
 
 
-async def _last_event(request: AnswerRequest) -> Done | Failed:
+async def last_event(request: AnswerRequest) -> Done | Failed:
+    """The last event of the answer. Raises what `events` raises."""
     last: Event | None = None
     async with aclosing(cast("AsyncGenerator[Event]", events(request))) as stream:
         async for event in stream:

@@ -7,10 +7,9 @@ returning one text item with JSON. No tool writes.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -28,7 +27,7 @@ from common.database import in_thread
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering
 from search.answers.budgets import budget_key
-from search.answers.domain import Answered, Done, Event, Failed, Mode
+from search.answers.domain import Answered, Failed, Mode
 from search.answers.request import AnswerRequest
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
@@ -216,14 +215,10 @@ def _answer_request(query: str, mode: str, filters: Filters, caller: Caller) -> 
 
 async def _answered(request: AnswerRequest) -> Answered:
     """The complete answer. Raises ToolError. If the agent leaves, its generator is closed."""
-    last: Done | Failed | None = None
-    async with aclosing(cast("AsyncGenerator[Event]", answering.events(request))) as events:
-        async for event in events:
-            if isinstance(event, Done | Failed):
-                last = event
-    if isinstance(last, Done):
-        return last.answer
-    raise ToolError(last.message if last is not None else _unavailable())
+    end = await answering.last_event(request)
+    if isinstance(end, Failed):
+        raise ToolError(end.message)
+    return end.answer
 
 
 def _unavailable() -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from functools import partial, reduce
 from operator import sub
 from typing import Any, get_type_hints
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Case, F, Q, When
+from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from search import domain
+from search.errors import ProfileError
 from search.models.rules import (
     CLASSIFIERS,
     FUSIONS,
@@ -24,10 +29,14 @@ from search.models.rules import (
     check_boosts,
     check_regex,
 )
-from search.models.versions import VersionedProfile, version_constraints
 from search.ranking.fusion import RRF_K
 from search.ranking.text_boosts import parse_boosts
 
+# Variants append what differs: `textbook:60/40`.
+NAME = RegexValidator(
+    r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
+    _("Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”."),
+)
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
 _weight = partial(models.DecimalField, max_digits=5, decimal_places=4, validators=SHARE)
 _share = partial(
@@ -53,8 +62,23 @@ def in_force_first() -> tuple[Any, ...]:
     return is_active, F("published").desc(nulls_last=True), "-version"
 
 
-class SearchProfile(VersionedProfile):
-    """One version of a ranking configuration."""
+class SearchProfile(models.Model):
+    """One version of a ranking configuration. Published ones never change: drafts replace them
+    (ADR 5).
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        ACTIVE = "active", _("Active")
+        RETIRED = "retired", _("Retired")
+
+    name = models.CharField(max_length=60, validators=[NAME])
+    version = models.PositiveIntegerField(default=1)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
+    description = models.TextField(blank=True)
+    based_on = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    published = models.DateTimeField(null=True, blank=True, editable=False)
 
     fusion = models.CharField(
         max_length=12,
@@ -234,14 +258,26 @@ class SearchProfile(VersionedProfile):
         ),
     )
 
-    class Meta(VersionedProfile.Meta):
+    class Meta:
+        ordering = ("name", "-version")
         permissions = (
             ("publish_searchprofile", "Can publish a search profile that passes the gate"),
             ("override_gate", "Can publish a search profile against the gate, with a reason"),
             ("rollback_searchprofile", "Can roll back to a previously active search profile"),
         )
         constraints = (
-            *version_constraints("profile"),
+            models.UniqueConstraint(
+                "name",
+                "version",
+                name="profile_version_once",
+                violation_error_message=_("This profile already has that version."),
+            ),
+            models.UniqueConstraint(
+                fields=("state",),
+                condition=Q(state="active"),
+                name="profile_one_active",
+                violation_error_message=_("Another profile is active. Publish this one instead."),
+            ),
             _within("depth", 5, 500, _("The depth must lie between 5 and 500.")),
             _within("rrf_k", 1, None, _("The rank constant must be 1 or more.")),
             _within(
@@ -263,6 +299,57 @@ class SearchProfile(VersionedProfile):
             ),
             _within("recency_half_life", 1, None, _("The half-life must be a day or more.")),
         )
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+    @property
+    def is_draft(self) -> bool:
+        return self.state == self.State.DRAFT
+
+    @classmethod
+    def active(cls) -> SearchProfile | None:
+        return cls.objects.filter(state=cls.State.ACTIVE).first()
+
+    def locked(self) -> tuple[SearchProfile | None, SearchProfile]:
+        """The active version and this one, read again and locked until the transaction ends.
+
+        One query locks both rows: concurrent publishers must not both retire the same version.
+        """
+        rows = SearchProfile.objects.select_for_update().order_by("pk")
+        rows_locked = list(rows.filter(pk=self.pk) | rows.filter(state=self.State.ACTIVE))
+        chosen = next(row for row in rows_locked if row.pk == self.pk)
+        return next((row for row in rows_locked if row.state == self.State.ACTIVE), None), chosen
+
+    def succeed(self, before: SearchProfile | None) -> None:
+        """Become the active version and retire `before`. Both rows are locked."""
+        if before is not None:
+            before.state = self.State.RETIRED
+            before.save(update_fields=["state"])
+        self.state, self.published = self.State.ACTIVE, timezone.now()
+        self.save(update_fields=["state", "published"])
+
+    def next_draft(self, fields: Iterable[str]) -> SearchProfile:
+        """The next version of its name, unsaved, with the values of these fields.
+
+        The versions are locked until the transaction ends.
+        """
+        versions = SearchProfile.objects.select_for_update().filter(name=self.name)
+        newest = max(row.version for row in versions)
+        values = {name: getattr(self, name) for name in fields}
+        return SearchProfile(name=self.name, version=newest + 1, based_on=self, **values)
+
+    @classmethod
+    def check_new_name(cls, name: str) -> None:
+        """Raise ProfileError if a profile has this name."""
+        if cls.objects.filter(name=name).exists():
+            raise ProfileError(
+                gettext(
+                    "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                    "draft, or choose another name."
+                )
+                % {"name": name}
+            )
 
     def as_profile(self) -> domain.Profile:
         """The immutable profile that the ranking uses."""
@@ -369,3 +456,19 @@ class ClassWeights(models.Model):
         if gone == 1:
             return domain.Weights(vector=0, keyword=1, title=0)
         return domain.Weights(**{name: float(each / (1 - gone)) for name, each in shares.items()})
+
+
+def check_settings(names: Iterable[str], editable: Collection[str]) -> None:
+    """Raise ProfileError if a name is not one of the editable settings of a profile."""
+    if unknown := sorted(set(names) - set(editable)):
+        text = gettext("Unknown settings of a profile: %(unknown)s.")
+        raise ProfileError(text % {"unknown": ", ".join(unknown)})
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEdit:
+    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
+
+    profile: SearchProfile
+    changes: tuple[str, ...] = ()
+    is_new_draft: bool = False

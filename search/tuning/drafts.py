@@ -15,7 +15,7 @@ from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
-from search.models.versions import ProfileEdit, check_settings
+from search.models.profiles import ProfileEdit, check_settings
 from search.tuning.diff import FIELDS, SIGNALS, differences
 from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
@@ -63,7 +63,7 @@ def edit(
     *,
     acting_user: User | None,
     reason: str = "",
-) -> ProfileEdit[SearchProfile]:
+) -> ProfileEdit:
     """Change fields and weights of a draft, or of a new draft of a published profile.
 
     Fields and classes that are not named keep their values. The differences are audited, and the

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Classifier, KeywordScorer, Profile, QueryClass, Signal, Weights
-from search.models.profiles import check_regex
-from search.models.versions import NAME
+from search.models.profiles import NAME, check_regex
 from search.presets.seeds import PRESETS, SEEDS
 from search.query import classifiers
 from search.ranking.text_boosts import anchors as boost_anchors

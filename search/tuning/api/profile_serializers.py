@@ -14,8 +14,7 @@ from common.api.serializers import Parameters, Strict
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.errors import UnknownProfile
 from search.models import SearchProfile
-from search.models.profiles import in_force_first
-from search.models.versions import NAME
+from search.models.profiles import NAME, in_force_first
 from search.signals import registry
 from search.tuning import diff
 from search.tuning.evaluation.golden_set import fingerprint
