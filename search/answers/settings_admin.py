@@ -36,6 +36,10 @@ class AnswerSettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             ),
         }
 
+    def clean_system_prompt(self) -> str:
+        """The prompt as it is stored: browsers end lines in another way."""
+        return str(self.cleaned_data["system_prompt"]).replace("\r\n", "\n")
+
 
 class OneRow(FixedRows):
     """A ModelAdmin mixin for a table of one row: its list is the page of that row."""
@@ -83,8 +87,9 @@ class AnswerSettingsAdmin(OneRow, OwnPages[AnswerSettings], ModelAdmin):  # type
     ) -> str:
         """Each changed setting with its value before and after: the history is read to go back."""
         return "; ".join(
-            f"{form.fields[name].label}: {form.initial[name]} → {form.cleaned_data[name]}"
-            for name in form.changed_data
+            f"{form.fields[name].label}: {form.initial[name]} → {value}"
+            for name, value in form.cleaned_data.items()
+            if value != form.initial[name]
         )
 
     @own_page("try/")

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -39,7 +39,7 @@ MAX_AMOUNT = 100.0
 MAX_CHARS = 1_000_000
 # Looks around, which RE2 cannot; shipped, and quadratic at worst.
 _QUOTES_AND_CODES = re.compile(QUOTES_AND_CODES)
-_FIELDS = {each.name for each in fields(Boost)}
+_DEFAULTS = {each.name: each.default for each in fields(Boost)}
 
 
 def boosted(
@@ -142,25 +142,22 @@ def parse_boosts(rows: object) -> tuple[Boost, ...]:
 
 def as_json(boosts: Sequence[Boost]) -> list[dict[str, object]]:
     """The rows that `parse_boosts` reads, without the fields left at their defaults."""
-    rows = []
-    for boost in boosts:
-        row: dict[str, object] = {"name": boost.name, "amount": boost.amount}
-        row |= {"multiply": boost.multiply} if not boost.multiply else {}
-        row |= {"anchor": boost.anchor} if boost.anchor else {}
-        row |= {"pattern": boost.pattern} if boost.pattern else {}
-        row |= {"kinds": list(boost.kinds)} if boost.kinds else {}
-        row |= {"shorter_than": boost.shorter_than} if boost.shorter_than else {}
-        row |= {"query_class": boost.query_class.value} if boost.query_class else {}
-        rows.append(row)
-    return rows
+    return [
+        {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(boost).items()
+            if value != _DEFAULTS[name]
+        }
+        for boost in boosts
+    ]
 
 
 def _boost(place: int, row: object) -> Boost:
     if not isinstance(row, Mapping):
         raise ValueError(f"Boost {place} must be an object with a name and an amount.")
     what = f"Boost {row.get('name') or place}"
-    if unknown := sorted(set(map(str, row)) - _FIELDS):
-        raise ValueError(f"{what} has no field {unknown[0]!r}. Choose of: {sorted(_FIELDS)}.")
+    if unknown := sorted(set(map(str, row)) - _DEFAULTS.keys()):
+        raise ValueError(f"{what} has no field {unknown[0]!r}. Choose of: {sorted(_DEFAULTS)}.")
     texts = {name: row.get(name, "") for name in ("name", "anchor", "pattern")}
     kinds = row.get("kinds", [])
     if not all(isinstance(text, str) for text in texts.values()) or not texts["name"]:

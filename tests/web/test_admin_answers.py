@@ -38,7 +38,9 @@ class TestSettings:
     def test_a_change_is_used_at_once_and_the_history_has_both_values(self, client: Client) -> None:
         form = form_data(client.get("/admin/answers/answersettings/", follow=True), FORM)
         assert (form["context_tokens"], form["quotes"]) == ("5000", "3")
-        response = client.post(PAGE, {**form, "max_passages": "7", "quotes": "1"})
+        prompt = form["system_prompt"].replace("\n", "\r\n")  # as browsers send it
+        changes = {"system_prompt": prompt, "max_passages": "7", "quotes": "1"}
+        response = client.post(PAGE, {**form, **changes})
 
         assert "changed successfully" in said(response)
         assert answering.active_parameters().quotes == 1
