@@ -80,7 +80,9 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
         assert refused == {}, "A failed migration stops the version before."
         release.run(var, "manage.py", "migrate", "--verbosity", "0")
     assert refused == {}, "The version before can no longer read this: keep it for one release."
-    _assert_nothing_lost(before, _rows(var))
+    after = _rows(var)
+    _assert_nothing_lost(before, after)
+    _assert_answers_as_then(var, before, after)
     _assert_found_as_then(dump, var)
     new = {(table, column) for table, column in _required(var) if table in WRITTEN_BY_SEARCHES}
     assert new <= needed, "Old web servers leave this column out: give it a db_default."
@@ -127,6 +129,24 @@ def _assert_nothing_lost(before: Rows, after: Rows) -> None:
         lost = _values(rows, kept) - _values(after[table], kept)
         assert not lost, f"{table} lost {sorted(lost)[:3]}"
         assert not rows or shared, f"{table} lost every row"
+
+
+def _assert_answers_as_then(var: Path, before: Rows, after: Rows) -> None:
+    """The settings are the active profile's, and whoever might publish it may change them."""
+    (profile,) = (row for row in before["answers_answerprofile"] if row["state"] == "active")
+    (settings,) = after["answers_answersettings"]
+    same = profile.keys() & settings.keys() - {"id"}
+    assert len(same) == 18
+    assert {name: settings[name] for name in same} == {name: profile[name] for name in same}
+
+    with psycopg.connect(**_address(var)) as connection:
+        rights = connection.execute(
+            "SELECT codename, array_agg(group_id ORDER BY group_id) FROM auth_group_permissions "
+            "JOIN auth_permission p ON p.id = permission_id WHERE codename IN "
+            "('change_answersettings', 'publish_answerprofile') GROUP BY codename"
+        ).fetchall()
+    assert len(rights) == 2
+    assert rights[0][1] == rights[1][1]
 
 
 def _assert_found_as_then(dump: Path, var: Path) -> None:
