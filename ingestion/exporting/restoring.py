@@ -61,7 +61,7 @@ NotARow = (
 @dataclass(slots=True)
 class Restored:
     """The outcome: rows created and rows that existed, by kind; `left` are kinds that nothing here
-    reads, such as the golden queries of exports before 0.4.
+    reads, such as the golden queries of 0.3.
     """
 
     collection: Collection

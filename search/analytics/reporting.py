@@ -5,6 +5,7 @@ Figures count all searches, since they reveal no question.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -17,18 +18,18 @@ from common.admin.charts import bars, line
 from ingestion.models.visibility import Viewer
 from search.analytics import gap_queue
 
+# The ranks among which a searcher opened a result.
+RANKS = (1, 3, 10)
+# A rate of nothing is NULL.
 FIGURES = """
-SELECT grouping(day), day, count(*),
-       count(*) FILTER (WHERE total = 0),
-       count(*) FILTER (WHERE unsure),
-       count(*) FILTER (WHERE clickable),
-       count(*) FILTER (WHERE clickable AND best_click <= 1),
-       count(*) FILTER (WHERE clickable AND best_click <= 3),
-       count(*) FILTER (WHERE clickable AND best_click <= 10),
+SELECT grouping(day), day, count(*), avg((total = 0)::int)::float8, avg(unsure::int)::float8,
+       ARRAY[avg((click <= 1)::int) FILTER (WHERE clickable),
+             avg((click <= 3)::int) FILTER (WHERE clickable),
+             avg((click <= 10)::int) FILTER (WHERE clickable)]::float8[],
        percentile_cont(ARRAY[.5, .95]) WITHIN GROUP (ORDER BY milliseconds)
 FROM (
-    SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, unsure, best_click, milliseconds,
-           total > 0 AND channel = 'page' AS clickable
+    SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, unsure, milliseconds,
+           coalesce(best_click, 1000) AS click, total > 0 AND channel = 'page' AS clickable
     FROM analytics_searchevent
     WHERE at >= %(since)s AND page = 1 AND follows_id IS NULL
 ) AS searches
@@ -39,34 +40,17 @@ ORDER BY 1 DESC, 2
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Totals and rates over a set of searches. Rates are None when nothing was counted.
+    """The number of a set of searches, and the shares of those without results and of the unsure.
 
-    Clicks are counted among searches on the search page that had results.
+    `opened`: of searches on the search page that had results, the shares whose visitor opened one
+    of the first RANKS. A share of nothing is None. `times` are the median and the 95th percentile.
     """
 
     searches: int = 0
-    without_results: int = 0
-    unsure: int = 0
-    clickable: int = 0
-    clicked_at_1: int = 0
-    clicked_at_3: int = 0
-    clicked_at_10: int = 0
-    p50_ms: float | None = None
-    p95_ms: float | None = None
-
-    @property
-    def zero_rate(self) -> float | None:
-        return _share(self.without_results, self.searches)
-
-    @property
-    def unsure_rate(self) -> float | None:
-        return _share(self.unsure, self.searches)
-
-    @property
-    def click_rates(self) -> dict[int, float | None]:
-        """The share of searches whose visitor opened one of the first 1, 3, 10 results."""
-        clicked = {1: self.clicked_at_1, 3: self.clicked_at_3, 10: self.clicked_at_10}
-        return {place: _share(count, self.clickable) for place, count in clicked.items()}
+    zero_rate: float | None = None
+    unsure_rate: float | None = None
+    opened: Sequence[float | None] = (None,) * len(RANKS)
+    times: Sequence[float | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +72,12 @@ def figures(*, days: int = 30) -> Period:
         cursor.execute(FIGURES, {"since": midnight, "zone": zone})
         rows = cursor.fetchall()
     # Of all days, whose row comes first, the day is NULL.
-    by_day = {day: Figures(*counts, *(times or ())) for _all, day, *counts, times in rows}
+    by_day = {
+        day: Figures(searches, zero, unsure, opened, times or (None, None))
+        for _all, day, searches, zero, unsure, opened, times in rows
+    }
     every = (first + timedelta(days=number) for number in range(days))
     return Period(first, {day: by_day.get(day, Figures()) for day in every}, by_day[None])
-
-
-def _share(count: int, of: int) -> float | None:
-    return count / of if of else None
 
 
 # The periods that the front page offers, in days.
@@ -120,8 +103,8 @@ def searching(length: int = DAYS) -> dict[str, Any]:
         "figures": [
             (gettext("No results"), _percent(whole.zero_rate), gettext("of searches")),
             (gettext("Low confidence"), _percent(whole.unsure_rate), gettext("of searches")),
-            (gettext("Median time"), _ms(whole.p50_ms), gettext("per search")),
-            (gettext("95th percentile"), _ms(whole.p95_ms), gettext("of search times")),
+            (gettext("Median time"), _ms(whole.times[0]), gettext("per search")),
+            (gettext("95th percentile"), _ms(whole.times[1]), gettext("of search times")),
             *(
                 (
                     gettext("Opened in the first %(count)d") % {"count": place}
@@ -130,7 +113,7 @@ def searching(length: int = DAYS) -> dict[str, Any]:
                     _percent(rate),
                     gettext("of searches with results"),
                 )
-                for place, rate in whole.click_rates.items()
+                for place, rate in zip(RANKS, whole.opened, strict=True)
             ),
         ],
         "charts": [
@@ -149,7 +132,7 @@ def searching(length: int = DAYS) -> dict[str, Any]:
             ),
             line(
                 gettext("95th percentile, ms"),
-                [(day, each.p95_ms) for day, each in days],
+                [(day, each.times[1]) for day, each in days],
                 "{:.0f}",
                 from_zero=True,
             ),

@@ -38,15 +38,16 @@ class TestFigures:
             period = reporting.figures(days=30)
 
         whole = period.whole
-        assert (whole.searches, whole.without_results, whole.unsure) == (7, 1, 1)
-        assert whole.zero_rate == pytest.approx(1 / 7)
+        assert whole.searches == 7
+        assert whole.zero_rate == whole.unsure_rate == pytest.approx(1 / 7)
         # Five on the page found something; one opened the first result, one the second.
-        assert whole.click_rates == pytest.approx({1: 1 / 5, 3: 2 / 5, 10: 2 / 5})
+        assert whole.opened == pytest.approx([1 / 5, 2 / 5, 2 / 5])
         # 10 20 30 40 50 60 100: the middle, and .7 of the way from 60 to 100.
-        assert whole.p50_ms == pytest.approx(40)
-        assert whole.p95_ms == pytest.approx(60 + 0.7 * 40)
+        assert whole.times == pytest.approx([40, 60 + 0.7 * 40])
         assert len(period.days) == 30
         assert sum(day.searches for day in period.days.values()) == 7
+        idle = period.days[period.since]
+        assert (idle.searches, idle.zero_rate, idle.times) == (0, None, (None, None))
 
 
 def long_ago(days: float) -> datetime:
