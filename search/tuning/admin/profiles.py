@@ -30,7 +30,6 @@ from search.tuning.admin.publish_pages import (
     PublishingPages,
     differences_from_active,
     gate_page,
-    targets_context,
 )
 from search.tuning.admin.weight_fields import beams, class_rows
 
@@ -145,7 +144,6 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
             "from_active": differences_from_active(profile) if profile else [],
             "may_publish": self.has_publish_permission(request),
             "may_go_back": self.may_go_back(request, profile),
-            **(targets_context(profile) if profile else {}),
         }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 

@@ -78,14 +78,13 @@ class GoldenRanking:
 
     `ranking` holds documents' public ids by their best passage, without repeats. `query_class` is
     the class by the default rules, whatever classifier the profile has. `problem` is the reason why
-    the ranking must not be measured, else empty. `confidence` is None if unknown.
+    the ranking must not be measured, else empty.
     """
 
     ranking: tuple[str, ...]
     milliseconds: float
     query_class: QueryClass | None
     problem: str = ""
-    confidence: float | None = None
 
     @property
     def first(self) -> str:
@@ -198,7 +197,6 @@ def ask(
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
         problem=problem_in(response.degraded),
-        confidence=response.confidence,
     )
 
 

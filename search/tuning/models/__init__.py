@@ -5,7 +5,6 @@ from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, P
 from search.tuning.models.publishing import (
     GatedJob,
     ProfileChange,
-    ProfileTargets,
     Publication,
     PublishGate,
 )
