@@ -8,7 +8,6 @@ Publications go this way, and experiments. The rules of the decision are in `gat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -22,10 +21,9 @@ from common.accounts.models import User
 from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
-from search.models import SearchProfile
 from search.tuning import gate, life_cycle
 from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.golden_set import compare, golden_set
+from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.gate import Decision, First, Measured, Rules
 from search.tuning.models import EvaluationRun, GatedJob, GoldenQuery, PublishGate
 
@@ -135,21 +133,6 @@ def verdict(run: EvaluationRun) -> Decision:
     """The gate's decision on a finished run compared with its baseline."""
     settings = gate_row()
     return gate.decide(_rules(settings), _measured(run), translation)
-
-
-def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
-    """The gate's decision on the active profile within a context, compared with it outside.
-
-    For changes below all profiles, such as a rebuilt Qdrant index. Raises RunFailed.
-    """
-    settings = gate_row()
-    goldens = golden_set() if settings.enabled else ()
-    if not goldens:
-        return gate.note(unmeasured())
-    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    profile = active.as_profile()
-    figures = golden_runs.figures_of(compare(goldens, profile, profile, within=within))
-    return verdict(EvaluationRun(baseline=active, **figures))
 
 
 def _rules(settings: PublishGate) -> Rules:
