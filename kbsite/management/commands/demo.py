@@ -89,21 +89,18 @@ class Command(PlainCommand):
         password = site.make_administrator()
         # Printed now and at the end: after an interrupted first start it would be lost.
         self._show_addresses(url, password)
-        everything = options["corpus"] == "all"
         received = documents.Uploads()
         documents.receive(documents.SAMPLES, documents.samples(), received)
-        if everything:
+        if options["corpus"] == "all":
             try:
                 docs = documents.django_docs(settings.VAR_DIR / "demo", self._say)
                 documents.receive(documents.DJANGO_DOCS, docs, received)
             except documents.DocsUnavailable as error:
                 received.problems.append(f"Going on without Django's documentation. {error}")
-                everything = False
         documents.wait(received, supervisor.check, self._say)
         examples.load_golden_queries(self._say)
-        searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
-        received.problems += examples.run(url, searches, self._say)
+        received.problems += examples.run(url, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
         self._show_addresses(url, password)
