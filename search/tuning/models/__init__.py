@@ -3,7 +3,6 @@
 from search.tuning.models.experiments import EvaluationRun, Optimisation, QualityRun
 from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, PoolBuild
 from search.tuning.models.publishing import (
-    GatedJob,
     ProfileChange,
     Publication,
     PublishGate,

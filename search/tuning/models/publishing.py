@@ -88,18 +88,7 @@ class PublishGate(models.Model):
         return "Publish gate"
 
 
-class GatedJob(Job):
-    """A job that measures profiles for the gate by its `runs`: none, one or two."""
-
-    class Meta:
-        abstract = True
-
-    @property
-    def runs(self) -> list[EvaluationRun]:
-        raise NotImplementedError
-
-
-class Publication(GatedJob):
+class Publication(Job):
     """A request to publish a profile: measured, then published or refused.
 
     `fingerprint` is the profile's at the request, `replaces` the profile that was active then, and
@@ -140,11 +129,6 @@ class Publication(GatedJob):
 
     def __str__(self) -> str:
         return f"{self.profile}: {self.get_state_display().lower()}"
-
-    @property
-    def runs(self) -> list[EvaluationRun]:
-        """The run that measures the profile; none without golden queries."""
-        return [] if self.run is None else [self.run]
 
 
 class ProfileChange(models.Model):
