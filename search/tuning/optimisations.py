@@ -131,7 +131,6 @@ def more_queries(result: Optimised) -> int | None:
 
 
 def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
-    changed = result.profile.normalisers.items() - profile.normalisers.items()
     classes = [
         {
             "class": each.query_class.value,
@@ -145,8 +144,7 @@ def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
     return {
         "verdict": verdict(result),
         "reliable": result.is_reliable,
-        "changed": bool(changed)
-        or result.profile.short_lean != profile.short_lean
+        "changed": result.profile.short_lean != profile.short_lean
         or any(each["before"] != each["after"] for each in classes),
         "measure": LEADING,
         "queries": result.queries,
@@ -156,7 +154,6 @@ def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
         "better": sum(each > 0 for each in result.differences.values()),
         "worse": sum(each < 0 for each in result.differences.values()),
         "more_queries": more_queries(result),
-        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
         "short_lean": {"before": profile.short_lean, "after": result.profile.short_lean},
         "classes": classes,
     }
@@ -188,8 +185,7 @@ def _draft_of(row: Optimisation) -> SearchProfile:
         )
     reason = f"Better weights (search {row.pk}): {result['verdict']}"
     draft = drafts.draft_from(base, acting_user=row.user, reason=reason)
-    fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
-    fields["short_lean"] = result["short_lean"]["after"]
+    fields = {"short_lean": result["short_lean"]["after"]}
     description = f"{base.description}\n\n{reason}".strip()
     weights = {
         query_class: Weights(**each["after"])

@@ -1,8 +1,8 @@
 """Judged queries -> better weights, with their gain on held-out queries. No database access.
 
 For each query class, or for all of them where they have the same weights, SciPy's DIRECT (Jones,
-Perttunen & Stuckman 1993) searches all shares of the signals, once for each choice of normalisers
-and of the lean of short questions. It is deterministic and needs no gradient, which a ranking does
+Perttunen & Stuckman 1993) searches all shares of the signals, once for each lean of short
+questions. It is deterministic and needs no gradient, which a ranking does
 not have; and as it begins with the same weights every time, the folds share most measurements. The
 reported gain is always that on held-out queries: k-fold, by query.
 """
@@ -13,7 +13,6 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext
@@ -22,9 +21,7 @@ from search.domain import (
     NORMALISED,
     Booleans,
     Floats,
-    Fusion,
     Integers,
-    Normaliser,
     Profile,
     QueryClass,
     Signal,
@@ -46,13 +43,8 @@ EVALUATIONS = 100  # of DIRECT, per fit; more led to the same weights on the jud
 ENOUGH = 10
 # The least gain that justifies a complete change of weights: of equals the nearest wins.
 PULL = 0.002
-NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
-    {Signal.VECTOR: Normaliser.NONE, Signal.KEYWORD: Normaliser.MAX},
-    {Signal.VECTOR: Normaliser.MINMAX, Signal.KEYWORD: Normaliser.MINMAX},
-    {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
-)
-
-# The leans of short questions that are tried (ADR 113): none, half of the shipped one, all of it.
+# The leans of short questions that are tried besides the present one (ADR 113): none, half of the
+# shipped one, all of it.
 LEANS = (0.0, 0.4, 0.8)
 
 
@@ -99,7 +91,7 @@ class NothingToLearn(SearchError):
 def optimise(
     cases: WhatIf, profile: Profile, progress: Progress = lambda done, of: None
 ) -> Optimised:
-    """The best weights for the profile, by class, with their normalisers and lean.
+    """The best weights for the profile, by class, with their lean.
 
     `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
@@ -115,10 +107,10 @@ class _Search:
         self.signals = _signals(profile)
         self.places = _places(cases, profile)
         self.learned = _learned(self.places)
-        self.choices = _choices(profile)
-        self._measured: dict[tuple[QueryClass, int, Shares | None], Floats] = {}
+        self.leans = list(dict.fromkeys((profile.short_lean, *LEANS)))
+        self._measured: dict[tuple[QueryClass, float, Shares | None], Floats] = {}
         self._progress, self._done = progress, 0
-        self._work = (FOLDS + 1) * len(self.choices) * len(self.places)
+        self._work = (FOLDS + 1) * len(self.leans) * len(self.places)
 
     def run(self) -> Optimised:
         folds = {
@@ -128,34 +120,34 @@ class _Search:
         aside = {each: np.zeros(len(places)) for each, places in self.places.items()}
         for fold in range(FOLDS):
             training = {each: dealt != fold for each, dealt in folds.items()}
-            choice, weights = self._fit(training)
+            lean, weights = self._fit(training)
             for each, shares in weights.items():
                 held_out = ~training[each]
-                aside[each][held_out] = self._measure(each, choice, shares)[held_out]
+                aside[each][held_out] = self._measure(each, lean, shares)[held_out]
         every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
         return self._outcome(*self._fit(every), aside)
 
-    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, ClassShares]:
-        """The index of the best choice, and the best weights with it, in training."""
-        best: tuple[float, int, ClassShares] | None = None
-        for choice in range(len(self.choices)):
+    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[float, ClassShares]:
+        """The best lean, and the best weights with it, in training."""
+        best: tuple[float, float, ClassShares] | None = None
+        for lean in self.leans:
             weights: ClassShares = {}
             total = 0.0
             for each, chosen in training.items():
-                weights[each] = self._fit_class(each, choice, chosen)
-                gained = self._measure(each, choice, weights[each]) - self._measure(each, 0, None)
+                weights[each] = self._fit_class(each, lean, chosen)
+                gained = self._measure(each, lean, weights[each]) - self._present(each)
                 total += float(gained[chosen].sum())
                 self._done += 1
                 self._progress(self._done, self._work)
             if best is None or total > best[0]:
-                best = total, choice, weights
+                best = total, lean, weights
         assert best is not None
         return best[1], best[2]
 
-    def _fit_class(self, query_class: QueryClass, choice: int, chosen: Booleans) -> Shares | None:
+    def _fit_class(self, query_class: QueryClass, lean: float, chosen: Booleans) -> Shares | None:
         """The best weights for the chosen queries; None if the present ones are as good.
 
-        A class with too few queries keeps its weights; it only counts in the choice.
+        A class with too few queries keeps its weights; it only counts in the choice of the lean.
         """
         if query_class not in self.learned or not chosen.any():
             return None
@@ -165,11 +157,11 @@ class _Search:
         weights = self.profile.weights[query_class]
         total = sum(map(weights.of, self.signals)) or 1.0
         present = _whole([weights.of(signal) / total for signal in self.signals])
-        before = self._measure(query_class, choice, None)[chosen]
+        before = self._measure(query_class, lean, None)[chosen]
 
         def loss(place: Floats) -> float:
             shares = _simplex(place)
-            gained = (self._measure(query_class, choice, shares)[chosen] - before).mean()
+            gained = (self._measure(query_class, lean, shares)[chosen] - before).mean()
             distance = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
             return float(PULL * distance - gained)
 
@@ -177,25 +169,30 @@ class _Search:
         optimum = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
         return _simplex(optimum.x) if optimum.fun < 0 else None
 
-    def _measure(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
+    def _present(self, query_class: QueryClass) -> Floats:
+        """The measure of the class's queries under the profile as it is."""
+        return self._measure(query_class, self.profile.short_lean, None)
+
+    def _measure(self, query_class: QueryClass, lean: float, shares: Shares | None) -> Floats:
         """The measure of the class's queries under these weights; None: the present ones."""
-        key = (query_class, choice, shares)
+        key = (query_class, lean, shares)
         if key not in self._measured:
             by_class = dict(self.profile.weights)
             if shares is not None:
                 changed = self.profile.classes_with(query_class)
                 by_class |= dict.fromkeys(changed, _weights(shares, self.signals))
             # Without a threshold no confidence is computed, which nobody reads here.
-            knobs = {**self.choices[choice], "confidence_threshold": 0.0}
-            profile = replace(self.profile, weights=by_class, **knobs)
+            profile = replace(
+                self.profile, weights=by_class, short_lean=lean, confidence_threshold=0.0
+            )
             outcome = self.cases.under(profile, self.places[query_class])
             self._measured[key] = outcome.values[LEADING]
         return self._measured[key]
 
     def _outcome(
-        self, choice: int, weights: ClassShares, aside: Mapping[QueryClass, Floats]
+        self, lean: float, weights: ClassShares, aside: Mapping[QueryClass, Floats]
     ) -> Optimised:
-        present = {each: self._measure(each, 0, None) for each in self.places}
+        present = {each: self._present(each) for each in self.places}
         gains = {each: aside[each] - present[each] for each in self.places}
         # A class without a held-out gain keeps its weights: its training gain is chance.
         weights = {
@@ -213,11 +210,11 @@ class _Search:
         by_class = dict(self.profile.weights)
         for each in results:
             by_class |= dict.fromkeys(self.profile.classes_with(each.query_class), each.weights)
-        fitted = [self._measure(each, choice, weights[each]) for each in self.places]
+        fitted = [self._measure(each, lean, weights[each]) for each in self.places]
         every = np.concatenate(list(gains.values()))
         keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
         return Optimised(
-            profile=replace(self.profile, weights=by_class, **self.choices[choice]),
+            profile=replace(self.profile, weights=by_class, short_lean=lean),
             queries=len(keys),
             measured=float(np.concatenate(list(present.values())).mean()),
             fitted=float(np.concatenate(fitted).mean()),
@@ -262,23 +259,6 @@ def _learned(places: Mapping[QueryClass, Sequence[int]]) -> frozenset[QueryClass
             % {"enough": ENOUGH, "max": max(counts.values(), default=0)}
         )
     return enough
-
-
-def _choices(profile: Profile) -> list[dict[str, Any]]:
-    """The choices of knobs besides the weights, the present one first.
-
-    Fusion by rank needs no normalisers; a lean needs no other normalisers than the present ones.
-    """
-    present: dict[str, Any] = {
-        "normalisers": dict(profile.normalisers),
-        "short_lean": profile.short_lean,
-    }
-    scales = [] if profile.fusion is Fusion.RRF else NORMALISERS
-    others = [
-        *({**present, "normalisers": {**profile.normalisers, **each}} for each in scales),
-        *({**present, "short_lean": lean} for lean in LEANS),
-    ]
-    return [present, *(each for each in others if each != present)]
 
 
 def _deal(count: int, seed: int) -> Integers:

@@ -63,9 +63,8 @@ def nothing_kept(library: SimpleNamespace, clean_cache: None) -> None:
 
 @pytest.fixture(autouse=True)
 def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two parts, and the present normalisers and lean alone, for speed."""
+    """Two parts, and the present lean alone, for speed."""
     monkeypatch.setattr(weight_search, "FOLDS", 2)
-    monkeypatch.setattr(weight_search, "NORMALISERS", ())
     monkeypatch.setattr(weight_search, "LEANS", ())
 
 

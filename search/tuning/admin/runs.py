@@ -24,7 +24,6 @@ from common.jobs import JobState
 from search.domain import QueryClass, Signal
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.models.rules import NORMALISERS
 from search.presentation.labels import CLASS_LABELS, measure_label
 from search.signals import registry
 from search.tuning import optimisations
@@ -223,7 +222,6 @@ def _result(row: Optimisation) -> dict[str, Any]:
     if not classes:
         return {}
     every = gettext("All questions") if row.profile.as_profile().is_uniform else ""
-    scales = dict(NORMALISERS)
     signals = [
         signal
         for signal in Signal
@@ -245,9 +243,5 @@ def _result(row: Optimisation) -> dict[str, Any]:
                 ],
             }
             for each in classes
-        ],
-        "normalisers": [
-            (registry.label(Signal(signal)), scales.get(name, name))
-            for signal, name in row.found["normalisers"].items()
         ],
     }
