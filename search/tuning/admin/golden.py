@@ -231,7 +231,9 @@ class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type:
     def first_label(self, query: Any) -> str:
         return query.first_title or "-"
 
-    @admin.display(description=format_lazy(_("last {measure}"), measure=measures.LEADING))
+    @admin.display(
+        description=format_lazy(_("last {measure}"), measure=measures.LEADING), ordering="last"
+    )
     def last_measure(self, query: Any) -> str:
         return "-" if query.last is None else f"{float(query.last):.3f}"
 
