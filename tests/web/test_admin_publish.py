@@ -89,13 +89,16 @@ def test_audit_records_refusal_override_and_rollback(
         assert line in audit
 
 
-def test_save_and_publish_pass_the_gate(client: Client, documents: dict[str, Document]) -> None:
+def test_a_saved_draft_is_published_through_the_gate(
+    client: Client, documents: dict[str, Document]
+) -> None:
     before = active_profile()
     address = f"/admin/search/searchprofile/{before.pk}/change/"
     data = form_data(client.get(address), "searchprofile_form")
     for name in [name for name in data if name.startswith("weight-")]:
         data[name] = "1" if name.endswith("-title") else "0"
-    response = client.post(address, {**data, "_publish": "1"})
+    draft = client.post(address, data).headers["Location"]
+    response = client.post(draft.replace("/change/", "/publish/"))
     publication = Publication.objects.get()
     assert response.headers["Location"] == f"{ADMIN}/publication/{publication.pk}/change/"
     assert publication.state == "refused"
