@@ -167,10 +167,8 @@ def _as_csv(slugs: Sequence[str], new: Sequence[str]) -> bytes:
 
 def _on_this_site(source: str) -> str:
     """The source of a judged document on this site."""
-    for prefix, actual in aliases().items():
-        if source.startswith(prefix):
-            return actual + source.removeprefix(prefix)
-    return source
+    inside = source.removeprefix(MANUAL)
+    return source if inside == source else f"{documents.release()}/{inside}"
 
 
 def slugs_here() -> list[str]:

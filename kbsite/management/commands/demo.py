@@ -37,11 +37,6 @@ class Command(PlainCommand):
             default="all",
             help="samples: only documents that need no download.",
         )
-        parser.add_argument(
-            "--verbose",
-            action="store_true",
-            help="Show a line for each request, and what the programs print while they stop.",
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # A closed terminal and `kill` have the effect of Ctrl-C, which background jobs ignore.
@@ -62,13 +57,11 @@ class Command(PlainCommand):
             url = _url(options["host"], listener.getsockname()[1])
             self._say("Starting the site")
             with Supervisor(
-                site.site_programs(listener, options["host"], verbose=options["verbose"]),
+                site.site_programs(listener, options["host"]),
                 run_dir=settings.VAR_DIR / "run",
                 url=url,
                 write=self._say,
                 servers=site.embedded_servers(),
-                colour=sys.stdout.isatty(),
-                verbose=options["verbose"],
             ) as supervisor:
                 self._use(supervisor, url, options)
 
