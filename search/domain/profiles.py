@@ -128,11 +128,6 @@ class Profile:
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{must}, not {getattr(self, name)}.")
 
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all classes have the same weights."""
-        return len(set(self.weights.values())) <= 1
-
 
 def columns_of(name: str) -> tuple[str, ...]:
     """The columns of the knob of this name: one, except for the normalisers."""
