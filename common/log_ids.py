@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 
 REQUEST, TASK = "request_id", "task_id"
-_current: ContextVar[Mapping[str, str]] = ContextVar("log_ids", default={})  # noqa: B039  never changed
+_current: ContextVar[Mapping[str, str]] = ContextVar("log_ids", default=MappingProxyType({}))
 _VALID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
 
 
