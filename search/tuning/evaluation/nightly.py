@@ -114,7 +114,7 @@ def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> tuple
         if measure in old["measures"] and measure in row["measures"]
     ]
     broken = sum(
-        _holds_first(old) and bool(row["must"]) and not _holds_first(row) for old, row in rows
+        _holds_first(old) and bool(row.get("must")) and not _holds_first(row) for old, row in rows
     )
     count = max(1, len(pairs))
     return sum(was for was, _ in pairs) / count, sum(value for _, value in pairs) / count, broken
@@ -124,12 +124,12 @@ def _keep_earlier(before: EvaluationRun, now: EvaluationRun) -> None:
     """Write the earlier figures of each query into the later run: its page shows both."""
     for key, row in now.by_query.items():
         if old := before.by_query.get(key):
-            row |= {"was": old["measures"], "was_first": old["first"]}
+            row |= {"was": old["measures"], "was_first": old.get("first", "")}
     now.save(update_fields=["by_query"])
 
 
 def _holds_first(row: Mapping[str, Any]) -> bool:
-    return bool(row["must"]) and row["first"] == row["must"]
+    return bool(row.get("must")) and row.get("first") == row["must"]
 
 
 def _raise_alert(
