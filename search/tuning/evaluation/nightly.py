@@ -106,8 +106,8 @@ def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> tuple
 
     And the number of those whose must-be-first document was first and no longer is.
     """
-    rows = [(before.by_query[key], row) for key, row in now.by_query.items()
-            if key in before.by_query]  # fmt: skip
+    both = now.by_query.keys() & before.by_query.keys()
+    rows = [(before.by_query[key], now.by_query[key]) for key in both]
     pairs = [
         (old["measures"][measure], row["measures"][measure])
         for old, row in rows
