@@ -106,7 +106,7 @@ def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> tuple
 
     And the number of those whose must-be-first document was first and no longer is.
     """
-    both = now.by_query.keys() & before.by_query.keys()
+    both = [key for key in now.by_query if key in before.by_query]
     rows = [(before.by_query[key], now.by_query[key]) for key in both]
     pairs = [
         (old["measures"][measure], row["measures"][measure])
