@@ -73,7 +73,7 @@ FEATURES = (
         "Tuning: profiles, workbench, golden queries, gate",
         "search/tuning/",
         "profiles publish gate workbench judging judgement pools preview optimis whatif "
-        "measures targets tuning evaluate judged golden",
+        "measures tuning evaluate judged golden",
         "NIGHTLY",
         "admin/tuning/ admin/search/searchprofile",
     ),

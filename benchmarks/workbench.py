@@ -109,7 +109,7 @@ def synthetic(queries: int, candidates: int) -> None:
 
 
 def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
-    """Print the time of the search for better weights, with five folds and all scales."""
+    """Print the time of the search for better weights, with five folds and all leans."""
     from search.tuning.weight_search import optimise
 
     seconds = timed(partial(optimise, whatif, profile)) / 1000

@@ -6,10 +6,11 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-from structlog import contextvars
+from contextvars import ContextVar
+from types import MappingProxyType
 
 REQUEST, TASK = "request_id", "task_id"
+_current: ContextVar[Mapping[str, str]] = ContextVar("log_ids", default=MappingProxyType({}))
 _VALID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
 
 
@@ -29,20 +30,19 @@ def bound(**ids: str) -> Iterator[None]:
 
     Ids that are noted within the block are removed at its end.
     """
-    before = contextvars.get_contextvars()
+    before = _current.get()
     note(**ids)
     try:
         yield
     finally:
-        contextvars.clear_contextvars()
-        contextvars.bind_contextvars(**before)
+        _current.set(before)
 
 
 def note(**ids: str) -> None:
     """Add ids to the log lines of the rest of this piece of work."""
-    contextvars.bind_contextvars(**{name: each for name, each in ids.items() if each})
+    _current.set({**_current.get(), **{name: each for name, each in ids.items() if each}})
 
 
 def current() -> Mapping[str, str]:
     """The ids of this piece of work by name."""
-    return {name: str(each) for name, each in contextvars.get_contextvars().items()}
+    return _current.get()

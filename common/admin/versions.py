@@ -119,8 +119,7 @@ class VersionPages(AuditedByServices):
             saved = self.services.create(obj.name, *form.values, **by)
             text, has_changed = gettext("Draft %(draft)s was saved.") % {"draft": saved}, True
         become(obj, saved)
-        if has_changed or "_publish" not in request.POST:
-            self.message_user(request, text, messages.SUCCESS if has_changed else messages.INFO)
+        self.message_user(request, text, messages.SUCCESS if has_changed else messages.INFO)
 
     def _outcome(self, before: Model, edit: Any) -> str:
         if edit.is_new_draft:

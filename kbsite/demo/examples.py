@@ -14,8 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,35 +38,12 @@ class SiteUnavailable(UserError):
     """The site did not answer as expected; the message says what happened."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A question, what it demonstrates, and the collection to search."""
-
-    question: str
-    shows: str
-    collection: str
-
-
-SAMPLES = (
-    Example(
-        "Tell me about Region D40", "an exact name ranks before anything merely similar", "samples"
-    ),
-    Example("how does sensor fusion work", "without a name, meaning decides", "samples"),
-    Example("30 CFR 75.1725", "the rule itself ranks before a page that repeats it", "samples"),
-)
-EVERYTHING = (
-    SAMPLES[0],
-    Example(
-        "how do I avoid one query for each related object",
-        "without a name, meaning decides",
-        "django-documentation",
-    ),
-    Example(
-        "CSRF_TRUSTED_ORIGINS",
-        "the setting's own section ranks before pages that mention it",
-        "django-documentation",
-    ),
-)
+# Of our own samples: a question, and what it demonstrates.
+EXAMPLES = {
+    "Tell me about Region D40": "an exact name ranks before anything merely similar",
+    "how does sensor fusion work": "without a name, meaning decides",
+    "30 CFR 75.1725": "the rule itself ranks before a page that repeats it",
+}
 
 
 def wait_until_up(url: str, check: Callable[[], None], say: Callable[[str], None]) -> None:
@@ -91,37 +67,28 @@ def wait_until_up(url: str, check: Callable[[], None], say: Callable[[str], None
         time.sleep(0.1)
 
 
-def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> list[str]:
+def run(url: str, say: Callable[[str], None]) -> list[str]:
     """Run each search and print its top results; return the problems, as sentences.
 
     Somebody may have restricted or deleted the documents: the site runs all the same.
     """
     problems = []
-    for example in examples:
-        parameters = {"q": example.question, "collection": example.collection, "page_size": TOP_N}
+    for question, shows in EXAMPLES.items():
+        parameters = {"query": question, "collection": "samples", "page_size": TOP_N}
         try:
             answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(parameters)}")
             if not answer["results"]:
-                raise SiteUnavailable(f"The search for “{example.question}” returned no results.")
+                raise SiteUnavailable(f"The search for “{question}” returned no results.")
         except SiteUnavailable as error:
             problems.append(str(error))
             continue
-        for line in _lines(example, answer):
-            say(line)
+        say(f"\n  {question}\n  {shows}")
+        for place, result in enumerate(answer["results"], start=1):
+            title = result["document"]["title"]
+            # A chunk's path often begins with its document's title, as the first heading.
+            path = [step for step in result["heading_path"] if step != title]
+            say(f"  {place}. {' > '.join([title, *path])}")
     return problems
-
-
-def _lines(example: Example, answer: dict[str, Any]) -> Iterator[str]:
-    yield ""
-    yield f"  {example.question}"
-    yield f"  {example.shows}"
-    if answer["degraded"]:
-        yield f"  without: {', '.join(answer['degraded'])}"
-    for place, result in enumerate(answer["results"], start=1):
-        title = result["document"]["title"]
-        # A chunk's path often begins with its document's title, as the first heading.
-        path = [step for step in result["heading_path"] if step != title]
-        yield f"  {place}. {' > '.join([title, *path])}"
 
 
 def _answer(url: str) -> dict[str, Any]:
@@ -200,10 +167,8 @@ def _as_csv(slugs: Sequence[str], new: Sequence[str]) -> bytes:
 
 def _on_this_site(source: str) -> str:
     """The source of a judged document on this site."""
-    for prefix, actual in aliases().items():
-        if source.startswith(prefix):
-            return actual + source.removeprefix(prefix)
-    return source
+    inside = source.removeprefix(MANUAL)
+    return source if inside == source else f"{documents.release()}/{inside}"
 
 
 def slugs_here() -> list[str]:

@@ -138,13 +138,8 @@ def listen(host: str, port: int) -> socket.socket:
     )
 
 
-def site_programs(
-    listener: socket.socket, host: str, *, verbose: bool = False
-) -> tuple[Program, ...]:
-    """The web server on a listening socket, one worker process per core, one for uploads, beat.
-
-    The web server prints a line for each request only if `verbose`.
-    """
+def site_programs(listener: socket.socket, host: str) -> tuple[Program, ...]:
+    """The web server on a listening socket, one worker process per core, one for uploads, beat."""
     python = (sys.executable, "-m")
     own = [] if IS_WHEEL else [str(BASE_DIR)]
     paths = [*own, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -152,7 +147,7 @@ def site_programs(
     web = common | {
         # Production values in .env would redirect every request away from this machine.
         "HTTPS": "0",
-        "ACCESS_LOG": "-" if verbose else "",
+        "ACCESS_LOG": os.environ.get("ACCESS_LOG", ""),
         "ALLOWED_HOSTS": ",".join({*settings.ALLOWED_HOSTS, *LOCAL_HOSTS, host}),
     }
     work = common | {

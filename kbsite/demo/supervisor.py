@@ -31,7 +31,6 @@ RESTART_PAUSE = 1.0
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
 # Seconds between two looks at a server, and the longest between two starts that fail: guesses.
 WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
-COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Supervisor:
     """Keeps programs and servers running while its block lasts; `write` receives their output.
 
     The servers, by name, run already; they are not stopped. What the programs print while they are
-    being stopped is dropped, unless `verbose`. One supervisor at a time per `run_dir`.
+    being stopped is dropped. One supervisor at a time per `run_dir`.
     """
 
     def __init__(
@@ -60,16 +59,12 @@ class Supervisor:
         url: str,
         write: Callable[[str], None],
         servers: Mapping[str, Server] | None = None,
-        colour: bool = False,
-        verbose: bool = False,
     ) -> None:
         self._programs = programs
         self._servers = servers or {}
-        self._verbose = verbose
         self._run_dir = run_dir
         self._url = url
         self._write = write
-        self._colour = colour
         self._width = max(len(name) for name in (*self._servers, *(p.name for p in programs)))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._threads: list[threading.Thread] = []
@@ -79,10 +74,10 @@ class Supervisor:
 
     def __enter__(self) -> Self:
         try:
-            for index, program in enumerate(self._programs):
-                self._run(self._keep, program, self._prefix(program.name, index))
-            for index, (name, server) in enumerate(self._servers.items(), len(self._programs)):
-                self._run(self._watch, server, self._prefix(name, index))
+            for program in self._programs:
+                self._run(self._keep, program, self._prefix(program.name))
+            for name, server in self._servers.items():
+                self._run(self._watch, server, self._prefix(name))
         except BaseException:
             self.stop()
             raise
@@ -207,7 +202,7 @@ class Supervisor:
         with process.stdout as lines:
             for line in lines:
                 # Celery advises to press Ctrl-C again, although it has just been pressed.
-                if self._verbose or not self._stopping.is_set():
+                if not self._stopping.is_set():
                     self._say(prefix + line.decode("utf-8", "replace").rstrip())
 
     def _say(self, line: str) -> None:
@@ -215,9 +210,8 @@ class Supervisor:
         with suppress(OSError):
             self._write(line)
 
-    def _prefix(self, name: str, index: int) -> str:
-        padded = f"{name:<{self._width}} | "
-        return f"\033[{COLOURS[index % len(COLOURS)]}m{padded}\033[0m" if self._colour else padded
+    def _prefix(self, name: str) -> str:
+        return f"{name:<{self._width}} | "
 
     def _note(self) -> None:
         """Rewrite the run file: this process first, then the programs."""

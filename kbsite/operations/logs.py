@@ -9,22 +9,20 @@ text. Named by the settings, so this imports nothing that needs them.
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import django.db
 import psycopg
-import structlog
-from structlog.typing import EventDict, WrappedLogger
 
 from common import log_ids
 
 # Errors whose messages quote their input.
 _QUOTING = (ValueError, LookupError, TypeError)
-# The attribute of a record with its traceback: structlog drops the usual one.
-TRACEBACK = "discreet_traceback"
 _HIDDEN = "(its message is logged with LOG_LEVEL=DEBUG)"
 
 
@@ -48,7 +46,6 @@ def discreet(record: logging.LogRecord) -> logging.LogRecord:
     if error is not None:
         discreet_copy.exc_text = "\n".join(_lines(error))
         discreet_copy.exc_info = None
-        setattr(discreet_copy, TRACEBACK, discreet_copy.exc_text)
     return discreet_copy
 
 
@@ -96,44 +93,22 @@ class LineFormatter(logging.Formatter):
         return f"{line} [{text}]{newline}{rest}" if text else line + newline + rest
 
 
-class JsonFormatter(structlog.stdlib.ProcessorFormatter):
-    """structlog's formatter, applied to records without quoted content (`discreet`)."""
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object with the ids of its request or task."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return super().format(discreet(record))
-
-
-def json_formatter() -> logging.Formatter:
-    """A formatter that writes one JSON object a line, with the ids of the work."""
-    before: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        _add_process,
-    ]
-    after: list[Any] = [
-        _add_exception,
-        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-        structlog.processors.format_exc_info,
-        structlog.processors.EventRenamer("message"),
-        structlog.processors.JSONRenderer(ensure_ascii=False),
-    ]
-    return JsonFormatter(processors=after, foreign_pre_chain=before)
-
-
-def _add_process(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
-    record: logging.LogRecord = event["_record"]
-    event["process"] = record.process
-    return event
-
-
-def _add_exception(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
-    """Add the traceback that `discreet` has already formatted."""
-    written = getattr(event["_record"], TRACEBACK, "")
-    if written:
-        event["exception"] = written
-    return event
+        shown = discreet(record)
+        entry = {
+            **log_ids.current(),
+            "level": shown.levelname.lower(),
+            "logger": shown.name,
+            "timestamp": f"{datetime.fromtimestamp(shown.created, UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+            "process": shown.process,
+            "message": shown.getMessage(),
+        }
+        if error := shown.exc_text or (shown.exc_info and self.formatException(shown.exc_info)):
+            entry["exception"] = error
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def logging_of(form: str, level: str) -> dict[str, Any]:
@@ -147,7 +122,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
                 "format": "{levelname:<7} {name}: {message}",
                 "style": "{",
             },
-            "json": {"()": "kbsite.operations.logs.json_formatter"},
+            "json": {"()": "kbsite.operations.logs.JsonFormatter"},
         },
         "filters": {"brief": {"()": "kbsite.serving.outage.Brief"}},
         "handlers": {
@@ -176,7 +151,7 @@ def gunicorn_logging() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "kbsite.operations.logs.json_formatter"}},
+        "formatters": {"json": {"()": "kbsite.operations.logs.JsonFormatter"}},
         "handlers": handlers,
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {

@@ -128,15 +128,6 @@ class Profile:
             if not least <= getattr(self, name) <= most:
                 raise ValueError(f"{must}, not {getattr(self, name)}.")
 
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all classes have the same weights."""
-        return len(set(self.weights.values())) <= 1
-
-    def classes_with(self, query_class: QueryClass) -> tuple[QueryClass, ...]:
-        """The classes that change with this one: all while they have the same weights."""
-        return tuple(QueryClass) if self.is_uniform else (query_class,)
-
 
 def columns_of(name: str) -> tuple[str, ...]:
     """The columns of the knob of this name: one, except for the normalisers."""

@@ -7,9 +7,7 @@ By a retrieval backend: Postgres alone, or an engine that a part adds beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
 
@@ -27,7 +25,6 @@ Backend = Callable[..., Candidates]
 """Finds the candidates of a question, with the parameters of `retrieve`."""
 
 _backends: dict[str, Backend] = {POSTGRES: retrieve_from_postgres}
-_chosen: ContextVar[str] = ContextVar("retrieval_backend", default="")
 
 
 def register_backend(name: str, backend: Backend) -> None:
@@ -38,16 +35,6 @@ def register_backend(name: str, backend: Backend) -> None:
 def backend_names() -> list[str]:
     """The names of the installed backends."""
     return list(_backends)
-
-
-@contextmanager
-def using_backend(name: str) -> Iterator[None]:
-    """Within this context searches use the backend instead of the settings', to measure it."""
-    token = _chosen.set(name)
-    try:
-        yield
-    finally:
-        _chosen.reset(token)
 
 
 def retrieve(
@@ -63,5 +50,5 @@ def retrieve(
 
     Without an embedding the vector signal does not run. `degraded` names it if the engine failed.
     """
-    backend = _backends[_chosen.get() or settings.RETRIEVAL_BACKEND]
+    backend = _backends[settings.RETRIEVAL_BACKEND]
     return backend(query, scope, profile, space=space, embedding=embedding, options=options)

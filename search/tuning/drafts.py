@@ -1,4 +1,4 @@
-"""Drafts of profiles and their targets.
+"""Drafts of profiles.
 
 A draft is edited in place; editing a published profile creates one.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext
 
@@ -17,9 +16,8 @@ from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.models.profiles import ProfileEdit, check_settings
 from search.tuning.diff import FIELDS, SIGNALS, differences
-from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.models import EvaluationRun, ProfileChange, ProfileTargets
+from search.tuning.models import EvaluationRun, ProfileChange
 
 Action = ProfileChange.Action
 
@@ -50,7 +48,6 @@ def draft_from(
         )
         for row in profile.class_weights.all()
     )
-    targets.copy(profile, draft)
     audit(draft, Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
     return draft
 
@@ -165,39 +162,3 @@ def create(
     set_weights(draft, weights)
     audit(draft, Action.CREATED, acting_user, reason, ["New profile"])
     return draft
-
-
-@transaction.atomic
-def set_targets(
-    profile: SearchProfile,
-    values: Mapping[str, float | None],
-    *,
-    acting_user: User | None,
-    reason: str = "",
-) -> ProfileTargets:
-    """Set the named targets of a draft or a published version, with an entry in the audit.
-
-    None removes one. Raises ProfileError for invalid targets.
-    """
-    SearchProfile.objects.select_for_update().get(pk=profile.pk)
-    row = targets.of_profile(profile)
-    before = {name: getattr(row, name) for name in targets.NAMES}
-    for name, value in values.items():
-        setattr(row, name, value)
-    try:
-        row.full_clean(validate_unique=False)
-    except ValidationError as error:
-        raise ProfileError(" ".join(error.messages)) from error
-    changes = [
-        f"{ProfileTargets._meta.get_field(name).verbose_name}: {_figure(was)} → {_figure(now)}"  # type: ignore[union-attr]
-        for name, was in before.items()
-        if was != (now := getattr(row, name))
-    ]
-    if changes:
-        row.save()
-        audit(profile, Action.TARGETS, acting_user, reason, changes)
-    return row
-
-
-def _figure(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"

@@ -1,43 +1,30 @@
-"""Measuring a profile for the gate: its settings, the runs, and the decision on their figures.
+"""The gate of the site: its settings, who may pass it, and its decision on a run's figures.
 
-begin -> the runs are measured, here or by a worker -> `settle` decides under lock
-
-Publications go this way, and experiments. The rules of the decision are in `gate`, which is pure.
+The rules of the decision are in `gate`, which is pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import timedelta
-from typing import Any, TypeVar
 
-from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import User
-from common.jobs import Lease, enqueue, work_on
 from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
-from search.models import SearchProfile
-from search.tuning import gate, life_cycle
-from search.tuning.evaluation import golden_runs
-from search.tuning.evaluation.golden_set import compare, golden_set
+from search.tuning import gate
+from search.tuning.evaluation.golden_set import golden_set
 from search.tuning.gate import Decision, First, Measured, Rules
-from search.tuning.models import EvaluationRun, GatedJob, GoldenQuery, PublishGate
+from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate
 
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
-# Retry delay while another process measures the same run (a guess).
-RUN_BUSY = timedelta(seconds=5)
-
-G = TypeVar("G", bound=GatedJob)
 
 
 def permissions(*, override: bool) -> tuple[str, ...]:
-    """The permissions that publishing or trying out a profile needs; more against the gate."""
+    """The permissions that publishing a profile needs; more against the gate."""
     return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
 
 
@@ -47,46 +34,6 @@ def check_permitted(user: User | None, refusal: str, *, override: bool = False) 
         return
     text = gettext("You do not have permission to override the gate.") if override else refusal
     raise NotPermitted(text)
-
-
-def still_permitted(user: User | None, *, override: bool) -> bool:
-    """Whether the person who requested it still has the permission after the measurement."""
-    return user is not None and user.is_active and user.has_perms(permissions(override=override))
-
-
-def in_background(row: GatedJob, plan: MeasurementPlan) -> bool:
-    """Enqueue the measurement of `row` if a worker must do it; return whether."""
-    is_measured = not any(run.is_open for run in row.runs)
-    if is_measured or not plan.background:
-        return False
-    enqueue(type(row), row.pk)
-    return True
-
-
-def carry_out(model: type[G], pk: int, settle: Callable[[G], Any]) -> G:
-    """Measure the runs of the row that have no figures yet, settle it, and return it.
-
-    Safe to repeat.
-    """
-
-    def attempt(lease: Lease[G]) -> None:
-        if all(map(golden_runs.complete, lease.row.runs)):
-            settle(lease.row)
-        else:
-            lease.postpone(RUN_BUSY, attempts=0)
-
-    work_on(model, pk, attempt)
-    return model._default_manager.get(pk=pk)
-
-
-@transaction.atomic
-def cancel(job: G, refusal: str, **fields: Any) -> G:
-    """Cancel a job that is being measured, with its open runs, as `life_cycle.cancel` does."""
-    life_cycle.cancel(job, refusal, **fields)
-    for run in job.runs:
-        if run.is_open:
-            golden_runs.cancel(run)
-    return job
 
 
 NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
@@ -135,21 +82,6 @@ def verdict(run: EvaluationRun) -> Decision:
     """The gate's decision on a finished run compared with its baseline."""
     settings = gate_row()
     return gate.decide(_rules(settings), _measured(run), translation)
-
-
-def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
-    """The gate's decision on the active profile within a context, compared with it outside.
-
-    For changes below all profiles, such as a rebuilt Qdrant index. Raises RunFailed.
-    """
-    settings = gate_row()
-    goldens = golden_set() if settings.enabled else ()
-    if not goldens:
-        return gate.note(unmeasured())
-    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
-    profile = active.as_profile()
-    figures = golden_runs.figures_of(compare(goldens, profile, profile, within=within))
-    return verdict(EvaluationRun(baseline=active, **figures))
 
 
 def _rules(settings: PublishGate) -> Rules:

@@ -1,4 +1,4 @@
-"""What runs, optimisations, pools, publications and experiments do alike: end.
+"""What runs, optimisations, pools and publications do alike: end.
 
 start -> open -> an attempt under a lease -> done, or failed with a reason
               -> cancelled by a person
@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db.models import Model
 from django.utils.translation import gettext
 
 from common import UserError
 from common.jobs import MAX_ATTEMPTS, J, JobState, Lease, LeaseLost, revoke
 from search.errors import PoolError, RunConflict, RunFailed
 
+Row = TypeVar("Row", bound=Model)
 
-def locked(row: J) -> J:
+
+def locked(row: Row) -> Row:
     """The row, read again and locked until the transaction ends."""
     return type(row)._default_manager.select_for_update(of=("self",)).get(pk=row.pk)
 

@@ -131,23 +131,12 @@ def more_queries(result: Optimised) -> int | None:
 
 
 def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
-    changed = result.profile.normalisers.items() - profile.normalisers.items()
-    classes = [
-        {
-            "class": each.query_class.value,
-            "queries": each.queries,
-            "before": profile.weights[each.query_class].as_dict(),
-            "after": each.weights.as_dict(),
-            "gain": asdict(each.gain) if each.gain else None,
-        }
-        for each in result.by_class
-    ]
+    before, after = (each.weights[QueryClass.GENERAL] for each in (profile, result.profile))
+    stay = result.profile.weights == profile.weights
     return {
         "verdict": verdict(result),
         "reliable": result.is_reliable,
-        "changed": bool(changed)
-        or result.profile.short_lean != profile.short_lean
-        or any(each["before"] != each["after"] for each in classes),
+        "changed": result.profile != profile,
         "measure": LEADING,
         "queries": result.queries,
         "measured": result.measured,
@@ -156,9 +145,8 @@ def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
         "better": sum(each > 0 for each in result.differences.values()),
         "worse": sum(each < 0 for each in result.differences.values()),
         "more_queries": more_queries(result),
-        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
         "short_lean": {"before": profile.short_lean, "after": result.profile.short_lean},
-        "classes": classes,
+        "weights": {} if stay else {"before": before.as_dict(), "after": after.as_dict()},
     }
 
 
@@ -188,15 +176,10 @@ def _draft_of(row: Optimisation) -> SearchProfile:
         )
     reason = f"Better weights (search {row.pk}): {result['verdict']}"
     draft = drafts.draft_from(base, acting_user=row.user, reason=reason)
-    fields = {f"{signal}_normaliser": name for signal, name in result["normalisers"].items()}
-    fields["short_lean"] = result["short_lean"]["after"]
+    fields = {"short_lean": result["short_lean"]["after"]}
     description = f"{base.description}\n\n{reason}".strip()
-    weights = {
-        query_class: Weights(**each["after"])
-        for each in result["classes"]
-        if each["after"] != each["before"]
-        for query_class in base.as_profile().classes_with(QueryClass(each["class"]))
-    }
+    after = result["weights"].get("after")
+    weights = dict.fromkeys(QueryClass, Weights(**after)) if after else {}
     edit = drafts.edit(
         draft,
         {**fields, "description": description},

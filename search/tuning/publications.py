@@ -9,21 +9,25 @@ Each end is an audit row. With `override` a profile that the gate refuses is pub
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.accounts.models import User
+from common.jobs import Lease, enqueue, work_on
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning import activation as activation
-from search.tuning import diff, drafts, gate, gate_runs
+from search.tuning import diff, drafts, gate, gate_runs, life_cycle
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.life_cycle import locked
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
 
 State = Publication.State
+# Retry delay while another process measures the same run (a guess).
+RUN_BUSY = timedelta(seconds=5)
 Action = ProfileChange.Action
 
 
@@ -52,21 +56,35 @@ def publish(
                 profile, acting_user=acting_user
             )
             publication.save(update_fields=["run"])
-        if gate_runs.in_background(publication, plan):
+        if plan.background and publication.run is not None and publication.run.is_open:
+            enqueue(Publication, publication.pk)
             return publication
     return carry_out(publication.pk)
 
 
 def carry_out(pk: int) -> Publication:
     """Measure the publication if necessary, decide it, and return it. Safe to repeat."""
-    return gate_runs.carry_out(Publication, pk, _settle)
+
+    def attempt(lease: Lease[Publication]) -> None:
+        run = lease.row.run
+        if run is None or golden_runs.complete(run):
+            _settle(lease.row)
+        else:
+            lease.postpone(RUN_BUSY, attempts=0)
+
+    work_on(Publication, pk, attempt)
+    return Publication.objects.get(pk=pk)
 
 
+@transaction.atomic
 def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
     """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
     refusal = gettext("The publication has already been decided.")
-    return gate_runs.cancel(publication, refusal, decided=timezone.now())
+    life_cycle.cancel(publication, refusal, decided=timezone.now())
+    if publication.run is not None and publication.run.is_open:
+        golden_runs.cancel(publication.run)
+    return publication
 
 
 def _check_permitted(user: User | None, *, override: bool = False, reason: str = "") -> None:
@@ -114,7 +132,7 @@ def _ask(
 @transaction.atomic
 def _settle(measured: Publication) -> Publication:
     """Decide the publication by its run's figures, under lock, and return it."""
-    publication = locked(measured)
+    publication = life_cycle.locked(measured)
     if publication.state != State.MEASURING:
         return publication
     run = publication.run
@@ -162,7 +180,8 @@ def _changed(publication: Publication) -> str:
 def _no_longer_permitted(publication: Publication) -> str:
     """The reason why the person may no longer publish; empty if they may."""
     user, override = publication.user, publication.override
-    if publication.by_system or gate_runs.still_permitted(user, override=override):
+    needed = gate_runs.permissions(override=override)
+    if publication.by_system or (user and user.is_active and user.has_perms(needed)):
         return ""
     return gettext("The person who requested it may no longer publish.")
 

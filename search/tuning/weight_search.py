@@ -1,19 +1,16 @@
 """Judged queries -> better weights, with their gain on held-out queries. No database access.
 
-For each query class, or for all of them where they have the same weights, SciPy's DIRECT (Jones,
-Perttunen & Stuckman 1993) searches all shares of the signals, once for each choice of normalisers
-and of the lean of short questions. It is deterministic and needs no gradient, which a ranking does
-not have; and as it begins with the same weights every time, the folds share most measurements. The
-reported gain is always that on held-out queries: k-fold, by query.
+SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) searches all shares of the signals, once for each
+lean of short questions. It is deterministic and needs no gradient, which a ranking does not have;
+and as it begins with the same weights every time, the folds share most measurements. The reported
+gain is always that on held-out queries: k-fold, by query.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext
@@ -22,9 +19,7 @@ from search.domain import (
     NORMALISED,
     Booleans,
     Floats,
-    Fusion,
     Integers,
-    Normaliser,
     Profile,
     QueryClass,
     Signal,
@@ -36,46 +31,27 @@ from search.tuning.evaluation.whatif import WhatIf
 
 Shares = tuple[int, ...]
 """The signals' shares in steps of 1 / STEPS; they sum to STEPS."""
-ClassShares = dict[QueryClass, Shares | None]
 
 STEPS = 50  # shares of 2%: rankings nearer than that seldom differ (a guess)
 FOLDS = 5  # Hastie, Tibshirani & Friedman 2009, 7.10: five or ten
 SEED = 1  # deals the queries to the folds: the same seed, the same result
 EVALUATIONS = 100  # of DIRECT, per fit; more led to the same weights on the judged collections
-# With fewer queries in a class, the best weights are chance: a guess.
+# With fewer queries the best weights are chance: a guess.
 ENOUGH = 10
 # The least gain that justifies a complete change of weights: of equals the nearest wins.
 PULL = 0.002
-NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
-    {Signal.VECTOR: Normaliser.NONE, Signal.KEYWORD: Normaliser.MAX},
-    {Signal.VECTOR: Normaliser.MINMAX, Signal.KEYWORD: Normaliser.MINMAX},
-    {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
-)
-
-# The leans of short questions that are tried (ADR 113): none, half of the shipped one, all of it.
+# The leans of short questions that are tried besides the present one (ADR 113): none, half of the
+# shipped one, all of it.
 LEANS = (0.0, 0.4, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class ClassResult:
-    """The result for one class. `weights` are the present ones if nothing is better.
-
-    `gain` is on held-out queries; None for a class with too few of them.
-    """
-
-    query_class: QueryClass
-    queries: int
-    weights: Weights
-    gain: Interval | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Optimised:
-    """The best weights over all queries, and the gain of such weights on held-out queries.
+    """The best weights of all questions, and the gain of such weights on held-out queries.
 
-    `profile` is the given one with them. `measured` is LEADING's mean before; `fitted` that of
-    `profile` on the queries it was fitted to, which overestimates it. `differences` are the gains
-    of the held-out queries, by query key.
+    `profile` is the given one with them, or with its own if nothing is better. `measured` is
+    LEADING's mean before; `fitted` that of `profile` on the queries it was fitted to, which
+    overestimates it. `differences` are the gains of the held-out queries, by query key.
     """
 
     profile: Profile
@@ -83,7 +59,6 @@ class Optimised:
     measured: float
     fitted: float
     gain: Interval
-    by_class: tuple[ClassResult, ...]
     differences: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -93,13 +68,13 @@ class Optimised:
 
 
 class NothingToLearn(SearchError):
-    """Too few queries are judged, or no class has weights to optimise; the message says which."""
+    """Too few queries are judged."""
 
 
 def optimise(
     cases: WhatIf, profile: Profile, progress: Progress = lambda done, of: None
 ) -> Optimised:
-    """The best weights for the profile, by class, with their normalisers and lean.
+    """The best weights for the profile, the same for all classes of questions, with their lean.
 
     `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
@@ -114,62 +89,57 @@ class _Search:
         self.cases, self.profile = cases, profile
         self.signals = _signals(profile)
         self.places = _places(cases, profile)
-        self.learned = _learned(self.places)
-        self.choices = _choices(profile)
-        self._measured: dict[tuple[QueryClass, int, Shares | None], Floats] = {}
+        self.leans = list(dict.fromkeys((profile.short_lean, *LEANS)))
+        self._measured: dict[tuple[float, Shares | None], Floats] = {}
         self._progress, self._done = progress, 0
-        self._work = (FOLDS + 1) * len(self.choices) * len(self.places)
 
     def run(self) -> Optimised:
-        folds = {
-            each: _deal(len(places), SEED + number)
-            for number, (each, places) in enumerate(self.places.items())
-        }
-        aside = {each: np.zeros(len(places)) for each, places in self.places.items()}
+        dealt = _deal(len(self.places), SEED)
+        aside = np.zeros(len(self.places))
         for fold in range(FOLDS):
-            training = {each: dealt != fold for each, dealt in folds.items()}
-            choice, weights = self._fit(training)
-            for each, shares in weights.items():
-                held_out = ~training[each]
-                aside[each][held_out] = self._measure(each, choice, shares)[held_out]
-        every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
-        return self._outcome(*self._fit(every), aside)
+            held_out = dealt == fold
+            aside[held_out] = self._measure(*self._fit(~held_out))[held_out]
+        lean, shares = self._fit(np.ones(len(self.places), np.bool_))
+        present = self._measure(self.profile.short_lean, None)
+        gains = aside - present
+        if gains.mean() <= 0:  # a gain in training alone is chance
+            shares = None
+        keys = [self.cases.cases[place].key for place in self.places]
+        return Optimised(
+            profile=self._weighed(lean, shares),
+            queries=len(keys),
+            measured=float(present.mean()),
+            fitted=float(self._measure(lean, shares).mean()),
+            gain=interval(gains),
+            differences=dict(zip(keys, gains.tolist(), strict=True)),
+        )
 
-    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, ClassShares]:
-        """The index of the best choice, and the best weights with it, in training."""
-        best: tuple[float, int, ClassShares] | None = None
-        for choice in range(len(self.choices)):
-            weights: ClassShares = {}
-            total = 0.0
-            for each, chosen in training.items():
-                weights[each] = self._fit_class(each, choice, chosen)
-                gained = self._measure(each, choice, weights[each]) - self._measure(each, 0, None)
-                total += float(gained[chosen].sum())
-                self._done += 1
-                self._progress(self._done, self._work)
+    def _fit(self, chosen: Booleans) -> tuple[float, Shares | None]:
+        """The best lean for the chosen queries, and the best weights with it."""
+        best: tuple[float, float, Shares | None] | None = None
+        for lean in self.leans:
+            shares = self._fit_weights(lean, chosen)
+            total = float(self._measure(lean, shares)[chosen].sum())
+            self._done += 1
+            self._progress(self._done, (FOLDS + 1) * len(self.leans))
             if best is None or total > best[0]:
-                best = total, choice, weights
+                best = total, lean, shares
         assert best is not None
         return best[1], best[2]
 
-    def _fit_class(self, query_class: QueryClass, choice: int, chosen: Booleans) -> Shares | None:
-        """The best weights for the chosen queries; None if the present ones are as good.
-
-        A class with too few queries keeps its weights; it only counts in the choice.
-        """
-        if query_class not in self.learned or not chosen.any():
-            return None
+    def _fit_weights(self, lean: float, chosen: Booleans) -> Shares | None:
+        """The best weights for the chosen queries; None if the present ones are as good."""
         # Imported when it is needed: it takes half a second, of every process.
         from scipy import optimize
 
-        weights = self.profile.weights[query_class]
+        weights = self.profile.weights[QueryClass.GENERAL]
         total = sum(map(weights.of, self.signals)) or 1.0
         present = _whole([weights.of(signal) / total for signal in self.signals])
-        before = self._measure(query_class, choice, None)[chosen]
+        before = self._measure(lean, None)[chosen]
 
         def loss(place: Floats) -> float:
             shares = _simplex(place)
-            gained = (self._measure(query_class, choice, shares)[chosen] - before).mean()
+            gained = (self._measure(lean, shares)[chosen] - before).mean()
             distance = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
             return float(PULL * distance - gained)
 
@@ -177,54 +147,21 @@ class _Search:
         optimum = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
         return _simplex(optimum.x) if optimum.fun < 0 else None
 
-    def _measure(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
-        """The measure of the class's queries under these weights; None: the present ones."""
-        key = (query_class, choice, shares)
+    def _measure(self, lean: float, shares: Shares | None) -> Floats:
+        """The measure of the queries under these weights; None: the present ones."""
+        key = (lean, shares)
         if key not in self._measured:
-            by_class = dict(self.profile.weights)
-            if shares is not None:
-                changed = self.profile.classes_with(query_class)
-                by_class |= dict.fromkeys(changed, _weights(shares, self.signals))
             # Without a threshold no confidence is computed, which nobody reads here.
-            knobs = {**self.choices[choice], "confidence_threshold": 0.0}
-            profile = replace(self.profile, weights=by_class, **knobs)
-            outcome = self.cases.under(profile, self.places[query_class])
-            self._measured[key] = outcome.values[LEADING]
+            profile = replace(self._weighed(lean, shares), confidence_threshold=0.0)
+            self._measured[key] = self.cases.under(profile, self.places).values[LEADING]
         return self._measured[key]
 
-    def _outcome(
-        self, choice: int, weights: ClassShares, aside: Mapping[QueryClass, Floats]
-    ) -> Optimised:
-        present = {each: self._measure(each, 0, None) for each in self.places}
-        gains = {each: aside[each] - present[each] for each in self.places}
-        # A class without a held-out gain keeps its weights: its training gain is chance.
-        weights = {
-            each: shares if gains[each].mean() > 0 else None for each, shares in weights.items()
-        }
-        results = tuple(
-            ClassResult(
-                each,
-                len(self.places[each]),
-                self.profile.weights[each] if shares is None else _weights(shares, self.signals),
-                interval(gains[each]) if each in self.learned else None,
-            )
-            for each, shares in weights.items()
-        )
-        by_class = dict(self.profile.weights)
-        for each in results:
-            by_class |= dict.fromkeys(self.profile.classes_with(each.query_class), each.weights)
-        fitted = [self._measure(each, choice, weights[each]) for each in self.places]
-        every = np.concatenate(list(gains.values()))
-        keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
-        return Optimised(
-            profile=replace(self.profile, weights=by_class, **self.choices[choice]),
-            queries=len(keys),
-            measured=float(np.concatenate(list(present.values())).mean()),
-            fitted=float(np.concatenate(fitted).mean()),
-            gain=interval(every),
-            by_class=results,
-            differences=dict(zip(keys, every.tolist(), strict=True)),
-        )
+    def _weighed(self, lean: float, shares: Shares | None) -> Profile:
+        profile = replace(self.profile, short_lean=lean)
+        if shares is None:
+            return profile
+        weights = _weights(shares, self.signals)
+        return replace(profile, weights=dict.fromkeys(profile.weights, weights))
 
 
 def _signals(profile: Profile) -> tuple[Signal, ...]:
@@ -235,50 +172,21 @@ def _signals(profile: Profile) -> tuple[Signal, ...]:
     )
 
 
-def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]]:
-    """The indices of each class's queries that have a relevant document.
-
-    All are those of the general class if the classes have the same weights.
-    """
-    places = defaultdict(list)
-    for place, classification in enumerate(cases.classes(profile)):
-        # Class weights have no effect on queries that the classifier itself gives weights.
-        if classification.weights is None and cases.cases[place].answers:
-            general = profile.is_uniform
-            places[QueryClass.GENERAL if general else classification.query_class].append(place)
-    return {each: tuple(places[each]) for each in QueryClass if each in places}
-
-
-def _learned(places: Mapping[QueryClass, Sequence[int]]) -> frozenset[QueryClass]:
-    """The classes with enough queries to learn weights from. Raises NothingToLearn."""
-    counts = {each: len(of) for each, of in places.items()}
-    enough = frozenset(each for each, count in counts.items() if count >= ENOUGH)
-    if not enough:
-        raise NothingToLearn(
-            gettext(
-                "No query class has %(enough)s judged golden queries (at most %(max)s). "
-                "Judge more results, or import judgements."
-            )
-            % {"enough": ENOUGH, "max": max(counts.values(), default=0)}
+def _places(cases: WhatIf, profile: Profile) -> tuple[int, ...]:
+    """The indices of the queries that have a relevant document. Raises NothingToLearn."""
+    places = tuple(
+        place
+        for place, classification in enumerate(cases.classes(profile))
+        # The profile's weights have no effect on queries that the classifier itself gives weights.
+        if classification.weights is None and cases.cases[place].answers
+    )
+    if len(places) < ENOUGH:
+        text = gettext(
+            "%(enough)s golden queries with an answer are needed; there are %(count)s. Judge more "
+            "results, or import judgements."
         )
-    return enough
-
-
-def _choices(profile: Profile) -> list[dict[str, Any]]:
-    """The choices of knobs besides the weights, the present one first.
-
-    Fusion by rank needs no normalisers; a lean needs no other normalisers than the present ones.
-    """
-    present: dict[str, Any] = {
-        "normalisers": dict(profile.normalisers),
-        "short_lean": profile.short_lean,
-    }
-    scales = [] if profile.fusion is Fusion.RRF else NORMALISERS
-    others = [
-        *({**present, "normalisers": {**profile.normalisers, **each}} for each in scales),
-        *({**present, "short_lean": lean} for lean in LEANS),
-    ]
-    return [present, *(each for each in others if each != present)]
+        raise NothingToLearn(text % {"enough": ENOUGH, "count": len(places)})
+    return places
 
 
 def _deal(count: int, seed: int) -> Integers:

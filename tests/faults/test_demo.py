@@ -287,7 +287,7 @@ def refusal(code: int) -> urllib.error.HTTPError:
 
 def test_example_searches_continue_after_refused_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examples, "_opener", Site({"results": []}, refusal(400), refusal(503)))
-    first, second, third = examples.run("http://here", examples.SAMPLES, heard)
+    first, second, third = examples.run("http://here", heard)
     assert first == "The search for “Tell me about Region D40” returned no results."
     assert second.endswith("answered 400: No such")
     assert "answered 503" in third

@@ -308,7 +308,7 @@ class TestWordNet:
         response = pipeline.search("car", viewer=None, choices=choices)
         # One word with a concept: .10 * 1.5, and five relatives for it: * 1.25.
         assert response.weights.wordnet == approx(0.1875)
-        assert response.notes == ("1 known word, with a concept: WordNet counts for 19%.",)
+        assert response.notes == ("WordNet counts for 19% of this question's score.",)
         assert response.classification.query_class is QueryClass.GENERAL
 
 

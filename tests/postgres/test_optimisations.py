@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,7 @@ from search.models import SearchProfile
 from search.tuning import candidate_pools as pools
 from search.tuning import drafts, optimisations, weight_search
 from search.tuning.models import GoldenQuery, Judgement, Optimisation, ProfileChange
+from tests.support.admin_client import signed_in
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -63,9 +65,8 @@ def nothing_kept(library: SimpleNamespace, clean_cache: None) -> None:
 
 @pytest.fixture(autouse=True)
 def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two parts, and the present normalisers and lean alone, for speed."""
+    """Two parts, and the present lean alone, for speed."""
     monkeypatch.setattr(weight_search, "FOLDS", 2)
-    monkeypatch.setattr(weight_search, "NORMALISERS", ())
     monkeypatch.setattr(weight_search, "LEANS", ())
 
 
@@ -109,12 +110,14 @@ class TestFinding:
         assert [change.action for change in changes] == ["created", "edited"]
         assert all(change.user == administrator for change in changes)
         assert found["verdict"] in changes[1].reason
-        asked = {each["class"]: each for each in found["classes"]}
-        after = {QueryClass(name): Weights(**each["after"]) for name, each in asked.items()}
-        profile = draft.as_profile()
-        assert {each: profile.weights[each] for each in after} == after
-        assert min(weights.title for weights in after.values()) < 1
+        after = Weights(**found["weights"]["after"])
+        assert draft.as_profile().weights == dict.fromkeys(QueryClass, after)
+        assert after.title < 1
         assert misled.as_profile().weights[QueryClass.LOOKUP].title == 1
+        page = signed_in(administrator).get(f"/admin/tuning/optimisation/{row.pk}/change/")
+        text = page.content.decode()
+        assert found["verdict"] in text
+        assert re.search(r"Title</th>\s*<td[^>]*>100%</td>", text)
 
     def test_too_few_judgements_fail_with_advice(
         self, misled: SearchProfile, administrator: User
@@ -122,7 +125,7 @@ class TestFinding:
         GoldenQuery.objects.exclude(text__lt="d").update(enabled=False)
         row = finished(started(misled, administrator))
         assert row.state == State.FAILED
-        assert "judged golden queries" in row.error
+        assert "golden queries with an answer are needed" in row.error
         assert row.draft is None
 
     def test_no_draft_is_made_without_a_gain(

@@ -23,7 +23,6 @@ from search.parts.qdrant import engines, points, rebuilding, syncing
 from search.parts.qdrant.models import PointChange, PointCollection
 from search.parts.qdrant.points import EngineError
 from search.pipeline import search
-from search.tuning.models import GoldenQuery
 from tests.support.engines import KINDS, LOCAL, Failing, build, opened, use
 from tests.support.factories import make_collection, make_document
 
@@ -229,20 +228,15 @@ class TestRebuilding:
         assert self.state_of(second) == STATE.ACTIVE
         assert held(self.edge) == wanted()
 
-    def test_golden_queries_keep_a_worse_collection_out(self) -> None:
-        document = Document.objects.get()
-        GoldenQuery.objects.create(text="what carries the poise", must_be_first=document)
+    def test_the_command_switches_to_what_was_filled_and_back(self) -> None:
         call_command("qdrant", "rebuild", "--here")
         second = PointCollection.objects.get(state=STATE.READY)
-        self.edge.keep_only(second.name, document.current_id, ())
-        # Nothing but meaning and words finds it.
-        with pytest.raises(CommandError, match="would rank worse"):
-            call_command("qdrant", "switch")
-        assert self.state_of(self.first) == STATE.ACTIVE
-        rebuilding.check(second)
-        syncing.sync()
         call_command("qdrant", "switch")
-        assert self.state_of(second) == STATE.ACTIVE
+        assert (self.state_of(self.first), self.state_of(second)) == (STATE.PREVIOUS, STATE.ACTIVE)
+        with pytest.raises(CommandError, match="No collection is filled"):
+            call_command("qdrant", "switch")
+        call_command("qdrant", "back")
+        assert (self.state_of(self.first), self.state_of(second)) == (STATE.ACTIVE, STATE.PREVIOUS)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,5 @@
 """The site's checks: hosts, proxies, secrets, servers for --deploy; the settings of people."""
 
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -175,17 +174,6 @@ class TestTheDatabase:
 def test_outdated_pgvector_is_a_problem(version: str, expected: str) -> None:
     found = list(database.version_problems(17, version))
     assert [one.check for one in found] == ([expected] if expected else [])
-
-
-def test_a_development_server_asks_for_the_collected_files(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.STATIC_ROOT, settings.DEBUG = tmp_path, False
-    assert not list(probes.static_files())
-    monkeypatch.setattr(sys, "argv", ["manage.py", "runserver"])
-    assert ids(list(probes.static_files())) == {"E008"}
-    (tmp_path / "staticfiles.json").write_text("{}")
-    assert not list(probes.static_files())
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_f2_05_one_word_without_a_concept_doubles_the_weight() -> None:
     assert one.weights.keyword == approx(0.25 * 7 / 9)
     assert one.weights.title == approx(0.20 * 7 / 9)
     assert (one.weights.vector, one.weights.concept) == (0.30, 0.15)
-    assert one.notes == ("1 known word, without a concept: WordNet counts for 20%.",)
+    assert one.notes == ("WordNet counts for 20% of this question's score.",)
 
 
 def test_f2_05_factor_is_capped() -> None:
@@ -85,7 +85,7 @@ def test_f2_05_a_long_question_gives_weight_back() -> None:
     long = after_widening(settled(BY_NAME["concept-rag:catalog"]), found(6, 6, concept=0.4))
     assert long.weights.wordnet == approx(0.075)
     assert long.weights.keyword == approx(0.25 * 0.475 / 0.45)
-    assert long.notes == ("6 known words, with a concept: WordNet counts for 8%.",)
+    assert long.notes == ("WordNet counts for 8% of this question's score.",)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,15 @@ from ingestion.models import Document, Visibility
 from search.analytics.failed_search_detection import SETTLE, gather
 from search.analytics.models import Gap, SearchEvent
 from search.models import SearchProfile
-from search.parts.experiments import life_cycle
-from search.parts.experiments.models import Experiment
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange, QualityRun
+from search.tuning import publications
+from search.tuning.models import (
+    EvaluationRun,
+    GoldenQuery,
+    Judgement,
+    ProfileChange,
+    Publication,
+    QualityRun,
+)
 from tests.support import url_walker
 from tests.support.admin_client import signed_in, staff
 from tests.support.events import make_event, say
@@ -296,7 +302,7 @@ SHOWING = re.compile(
 
 
 def judge_and_try(hidden: Document) -> None:
-    """Judge X for a question of its collection, and let the gate refuse an experiment by it."""
+    """Judge X for a question of its collection, and let the gate refuse a profile by it."""
     boss = User.objects.create_superuser("judge")
     question = GoldenQuery.objects.create(
         text=JUDGED,
@@ -308,12 +314,9 @@ def judge_and_try(hidden: Document) -> None:
         query=question, document=hidden, reference=hidden.public_id, title=hidden.title,
         grade=3, judge=boss, note="Freibeuter",
     )  # fmt: skip
-    profiles = SearchProfile.objects
-    plan = Experiment.objects.create(
-        name="Words", a=profiles.get(state="active"), b=profiles.get(name="keyword-only"), share=1.0
-    )
-    refused = life_cycle.start(plan, acting_user=boss)
-    assert refused.state == Experiment.State.DRAFT
+    shipped = SearchProfile.objects.get(name="keyword-only")
+    refused = publications.publish(shipped, acting_user=boss)
+    assert refused.state == Publication.State.REFUSED
     assert any("a query of a restricted collection" in each for each in refused.refusals)
 
 

@@ -23,7 +23,7 @@ from search.tuning.models import (
     PublishGate,
 )
 from tests.support.admin_client import form_data, signed_in, staff
-from tests.support.golden_library import QUESTIONS, TITLE_ONLY, active_profile, draft_with
+from tests.support.golden_library import TITLE_ONLY, active_profile, draft_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 ADMIN = "/admin/tuning"
@@ -89,13 +89,16 @@ def test_audit_records_refusal_override_and_rollback(
         assert line in audit
 
 
-def test_save_and_publish_pass_the_gate(client: Client, documents: dict[str, Document]) -> None:
+def test_a_saved_draft_is_published_through_the_gate(
+    client: Client, documents: dict[str, Document]
+) -> None:
     before = active_profile()
     address = f"/admin/search/searchprofile/{before.pk}/change/"
     data = form_data(client.get(address), "searchprofile_form")
     for name in [name for name in data if name.startswith("weight-")]:
         data[name] = "1" if name.endswith("-title") else "0"
-    response = client.post(address, {**data, "_publish": "1"})
+    draft = client.post(address, data).headers["Location"]
+    response = client.post(draft.replace("/change/", "/publish/"))
     publication = Publication.objects.get()
     assert response.headers["Location"] == f"{ADMIN}/publication/{publication.pk}/change/"
     assert publication.state == "refused"
@@ -196,19 +199,6 @@ class TestGoldenQueries:
         client.post(delete, {"post": "yes"})
         assert not GoldenQuery.objects.exists()
 
-    def test_a_class_that_nobody_chose_is_the_detected_one_in_grey(
-        self, client: Client, settings: Any
-    ) -> None:
-        settings.SEARCH_QUERY_CHARS = 30
-        GoldenQuery.objects.create(text="compare rye and wheat")
-        GoldenQuery.objects.create(text="rye", query_class="concept")
-        GoldenQuery.objects.create(text="rye " * 20)  # longer than a search may be
-        page = text_of(client.get(f"{ADMIN}/goldenquery/"))
-        assert '<span class="sy-muted">Comparison</span>' in page
-        assert '<span class="sy-muted">-</span>' in page
-        assert "Concept question" in page
-        assert '<span class="sy-muted">Concept question</span>' not in page
-
     def test_judgements_of_others_are_read_only(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
@@ -221,10 +211,6 @@ class TestGoldenQueries:
         judging.judge(DOUGH, [], documents["bread"], 0, acting_user=judge)
         page = text_of(signed_in(judge).get(f"{ADMIN}/goldenquery/{query.pk}/change/"))
         assert f"grade-{documents['bread'].public_id}" in page
-        client = signed_in(judge)
-        differing = text_of(client.get(f"{ADMIN}/goldenquery/?judges=far"))
-        assert DOUGH in differing
-        assert next(iter(QUESTIONS)) not in differing
 
     def test_golden_queries_and_runs_hide_unreadable_documents(
         self, documents: dict[str, Document], administrator: User

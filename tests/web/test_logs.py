@@ -15,7 +15,6 @@ from django.core.management import call_command
 from django.db import DataError, connection
 from django.test import Client
 from rest_framework.test import APIClient
-from structlog import contextvars
 
 from common import log_ids
 from common.accounts.models import User
@@ -39,7 +38,7 @@ CANARY = "zyzzogeton"
 
 @pytest.fixture(autouse=True)
 def _no_ids_of_other_tests() -> None:
-    contextvars.clear_contextvars()
+    log_ids._current.set({})
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def written() -> Iterator[io.StringIO]:
     """All that is logged from INFO on, as JSON, whatever logs it."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs.json_formatter())
+    handler.setFormatter(logs.JsonFormatter())
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
@@ -265,7 +264,7 @@ def test_a_failed_task_is_logged_without_its_error_s_words() -> None:
             }
         )  # fmt: skip
     record.args = record.args[0] if isinstance(record.args, tuple) else record.args
-    text = logs.json_formatter().format(record)
+    text = logs.JsonFormatter().format(record)
     assert CANARY not in text.replace("int(CANARY)", "")
     assert json.loads(text)["message"] == "Task t[1] failed"
     assert "ValueError" in json.loads(text)["exception"]

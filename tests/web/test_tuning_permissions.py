@@ -118,8 +118,6 @@ ADMIN: dict[tuple[str, str], str] = {
     ("get", "hide/add/"): TUNER,
     ("get", "scopeprofile/"): VIEWER,
     ("get", "scopeprofile/add/"): PUBLISHER,
-    ("get", "searchprofile/{pk}/targets/"): TUNER,
-    ("post", "searchprofile/{pk}/targets/"): TUNER,
 }
 
 

@@ -37,11 +37,6 @@ class Command(PlainCommand):
             default="all",
             help="samples: only documents that need no download.",
         )
-        parser.add_argument(
-            "--verbose",
-            action="store_true",
-            help="Show a line for each request, and what the programs print while they stop.",
-        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         # A closed terminal and `kill` have the effect of Ctrl-C, which background jobs ignore.
@@ -62,13 +57,11 @@ class Command(PlainCommand):
             url = _url(options["host"], listener.getsockname()[1])
             self._say("Starting the site")
             with Supervisor(
-                site.site_programs(listener, options["host"], verbose=options["verbose"]),
+                site.site_programs(listener, options["host"]),
                 run_dir=settings.VAR_DIR / "run",
                 url=url,
                 write=self._say,
                 servers=site.embedded_servers(),
-                colour=sys.stdout.isatty(),
-                verbose=options["verbose"],
             ) as supervisor:
                 self._use(supervisor, url, options)
 
@@ -89,21 +82,18 @@ class Command(PlainCommand):
         password = site.make_administrator()
         # Printed now and at the end: after an interrupted first start it would be lost.
         self._show_addresses(url, password)
-        everything = options["corpus"] == "all"
         received = documents.Uploads()
         documents.receive(documents.SAMPLES, documents.samples(), received)
-        if everything:
+        if options["corpus"] == "all":
             try:
                 docs = documents.django_docs(settings.VAR_DIR / "demo", self._say)
                 documents.receive(documents.DJANGO_DOCS, docs, received)
             except documents.DocsUnavailable as error:
                 received.problems.append(f"Going on without Django's documentation. {error}")
-                everything = False
         documents.wait(received, supervisor.check, self._say)
         examples.load_golden_queries(self._say)
-        searches = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
-        received.problems += examples.run(url, searches, self._say)
+        received.problems += examples.run(url, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
         self._show_addresses(url, password)

@@ -32,32 +32,22 @@ def messages(probe: Probe) -> list[CheckMessage]:
         return []
 
 
-def _messages(scope: Occasion) -> list[CheckMessage]:
-    return [message for probe in of(scope) for message in messages(probe)]
+def _register(occasion: Occasion, *tags: str, deploy: bool = False) -> None:
+    """Make a system check of Django's out of the probes of an occasion."""
+
+    @register_check(*tags, deploy=deploy)
+    def check(
+        app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+    ) -> list[CheckMessage]:
+        if Tags.database in tags and "default" not in (databases or ()):
+            return []
+        return [message for probe in of(occasion) for message in messages(probe)]
 
 
-@register_check()
-def check_settings(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return _messages(Occasion.SETTINGS)
-
-
-@register_check(Tags.security, deploy=True)
-def check_deployment(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    return _messages(Occasion.DEPLOYMENT)
-
-
-@register_check(Tags.database)
-def check_rows(
-    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    return _messages(Occasion.ROWS) if "default" in (databases or ()) else []
-
-
-@register_check(Tags.database, deploy=True)
-def check_deployed_rows(
-    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
-    return _messages(Occasion.DEPLOYED_ROWS) if "default" in (databases or ()) else []
+_register(Occasion.SETTINGS)
+_register(Occasion.DEPLOYMENT, Tags.security, deploy=True)
+_register(Occasion.ROWS, Tags.database)
+_register(Occasion.DEPLOYED_ROWS, Tags.database, deploy=True)
 
 
 def findings(**options: Any) -> Iterator[Finding]:

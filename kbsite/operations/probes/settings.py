@@ -6,7 +6,6 @@ They run with every command; those at the end, of a site that others reach, with
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,15 +52,6 @@ def var_dir() -> Iterator[Finding]:
     if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         advice = "Make it writable, or set STEELYARD_VAR to a directory that is."
         yield wrong(f"This user may not write to {folder}.", advice, "E001")
-
-
-@register("static", Occasion.SETTINGS)
-def static_files() -> Iterator[Finding]:
-    """The static files must have been collected, or each page of a development server fails."""
-    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
-    if sys.argv[1:2] == ["runserver"] and not (settings.DEBUG or manifest.exists()):
-        text = "The static files are not collected, and every page needs them."
-        yield wrong(text, "Run: manage.py collectstatic --no-input", "E008")
 
 
 @register("numbers", Occasion.SETTINGS)

@@ -1,20 +1,21 @@
-"""Experiments in the admin: plan, start through the gate, follow, end."""
+"""Experiments in the admin: plan, start, follow, end."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
+from common.accounts.models import User
 from common.admin.mixins import PanelPages, actor, own_page, state_column
-from search.errors import SearchError
 from search.models import SearchProfile
 from search.parts.experiments import life_cycle
 from search.parts.experiments.models import Experiment
@@ -25,7 +26,6 @@ from search.tuning.life_cycle import locked
 State = Experiment.State
 STATE_LABELS = {
     State.DRAFT: "",
-    State.CHECKING: "info",
     State.RUNNING: "success",
     State.ENDED: "primary",
 }
@@ -43,7 +43,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
             if name in self.fields:  # absent on a read-only page
                 field: Any = self.fields[name]
                 field.queryset = published
-                field.help_text = gettext("A published profile. Measure drafts in the workbench.")
+                field.help_text = gettext("It was active before, so it has passed the gate.")
 
 
 @admin.register(Experiment)
@@ -90,10 +90,10 @@ class ExperimentAdmin(PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
         """Show what starting would do, or start the experiment."""
         experiment = self.seen(request, pk, gate_runs.PUBLISH)
         if request.method == "POST":
-            return self._start(request, experiment)
+            self.attempt(request, partial(self._start, experiment, actor(request)))
+            return self.back_to(experiment.pk)
         context = {
             "experiment": experiment,
-            "gate": gate_runs.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
         return self.page(
@@ -103,35 +103,10 @@ class ExperimentAdmin(PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
             context,
         )
 
-    def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
-        try:
-            started = life_cycle.start(experiment, acting_user=actor(request))
-        except SearchError as error:
-            self.message_user(request, str(error), messages.ERROR)
-        else:
-            if started.state == State.RUNNING:
-                self.message_user(
-                    request,
-                    gettext("%(experiment)s has started and applies from the next search.")
-                    % {"experiment": started},
-                )
-            elif started.state == State.DRAFT:
-                self.message_user(
-                    request,
-                    gettext("%(experiment)s was not started.") % {"experiment": started},
-                    messages.ERROR,
-                )
-        return self.back_to(experiment.pk)
-
-    @own_page("<int:pk>/cancel/")
-    def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Cancel the measurement; the experiment does not start."""
-
-        def act(experiment: Experiment) -> str:
-            life_cycle.cancel(experiment, acting_user=actor(request))
-            return gettext("The start was cancelled.")
-
-        return self.acted(request, pk, act, permission=gate_runs.PUBLISH)
+    def _start(self, experiment: Experiment, user: User) -> str:
+        started = life_cycle.start(experiment, acting_user=user)
+        text = gettext("%(experiment)s has started and applies from the next search.")
+        return text % {"experiment": started}
 
     @own_page("<int:pk>/end/")
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -151,8 +126,6 @@ class ExperimentAdmin(PanelPages[Experiment], ModelAdmin):  # type: ignore[misc]
             _check_plan(obj)
         else:
             obj.added_by = actor(request)
-        # The gate's findings were about the earlier plan.
-        obj.findings, obj.refusals, obj.run_a, obj.run_b = [], [], None, None
         super().save_model(request, obj, form, change)
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
@@ -178,8 +151,6 @@ def _context(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "looked": datetime.fromisoformat(verdict["at"]) if verdict else None,
         "winner": winner,
         "winner_is_active": winner is not None and winner.state == SearchProfile.State.ACTIVE,
-        "runs": experiment.runs,
-        "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,
         "may_publish": may_publish,
     }

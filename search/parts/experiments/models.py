@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -11,26 +10,19 @@ from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
 from search.models import SearchProfile
-from search.tuning.models import EvaluationRun, GatedJob
 from search.tuning.models.experiments import new_salt
 
 
-class Experiment(GatedJob):
+class Experiment(models.Model):
     """A comparison of two published profiles by searchers' behaviour. One runs at a time.
 
-    `verdict` is the latest conclusion: see `sequential_test`. `run_a` and `run_b` are the gate's
-    measurements of the arms, null for an arm that was active or not measured; `findings` are the
-    gate's, and `refusals` those that prevent the start. `asked_by` is the user who starts it.
+    `verdict` is the latest conclusion: see `sequential_test`.
     """
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Not started")
-        CHECKING = "checking", _("Being measured")
         RUNNING = "running", _("Running")
         ENDED = "ended", _("Ended")
-
-    TASK = "search.parts.experiments.tasks.carry_out"
-    OPEN = (State.CHECKING,)
 
     name = models.CharField(max_length=120, unique=True)
     state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
@@ -54,21 +46,11 @@ class Experiment(GatedJob):
         validators=[MinValueValidator(1), MaxValueValidator(365)],
         help_text=_("Days after which the experiment ends, decided or not."),
     )
-    error = None  # type: ignore[assignment]  # its `refusals` say what is wrong
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     started = models.DateTimeField(null=True, blank=True, editable=False)
     ended = models.DateTimeField(null=True, blank=True, editable=False)
     end_reason = models.TextField(blank=True, editable=False)
     verdict = models.JSONField(default=dict, blank=True, editable=False)
-    run_a = models.ForeignKey(
-        EvaluationRun, models.PROTECT, null=True, blank=True, related_name="+", editable=False
-    )
-    run_b = models.ForeignKey(
-        EvaluationRun, models.PROTECT, null=True, blank=True, related_name="+", editable=False
-    )
-    findings = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    refusals = ArrayField(models.TextField(), default=list, blank=True, editable=False)
-    asked_by = user_or_none(editable=False)
     note = models.TextField(blank=True)
     added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -97,8 +79,3 @@ class Experiment(GatedJob):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def runs(self) -> list[EvaluationRun]:
-        """The gate's measurements of its arms, A's first: none, one or two."""
-        return [run for run in (self.run_a, self.run_b) if run is not None]

@@ -23,7 +23,7 @@ from search.parts.experiments.models import Experiment
 from search.parts.experiments.sequential_test import Conclusion, ExperimentVerdict, of_interleaving
 from search.tuning import drafts
 from search.tuning.life_cycle import locked
-from search.tuning.models import EvaluationRun, ProfileChange
+from search.tuning.models import ProfileChange
 
 State = Experiment.State
 Action = ProfileChange.Action
@@ -121,10 +121,8 @@ def audit(
     user: User | None,
     reason: str,
     findings: list[str],
-    *,
-    run: EvaluationRun | None = None,
 ) -> None:
     """Add an entry about the experiment to the audit of its profile B."""
     line = f"Experiment “{experiment.name}”: A {experiment.a}, B {experiment.b}"
-    drafts.audit(experiment.b, action, user, reason, [line], findings=findings, run=run)
+    drafts.audit(experiment.b, action, user, reason, [line], findings=findings)
     configuration.bump()

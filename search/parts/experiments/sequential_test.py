@@ -1,8 +1,8 @@
 """The conclusion of an experiment from visitors' clicks, at any number of interim analyses. Pure.
 
 A fixed-size test that is repeated during data collection eventually reports a difference where
-there is none. These tests (confidence sequences and e-values) are valid at all interim analyses
-together: without a difference, the probability that any analysis ever reports one is below alpha.
+there is none. These tests (e-values) are valid at all interim analyses together: without a
+difference, the probability that any analysis ever reports one is below alpha.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from enum import StrEnum
 import numpy as np
 
 ALPHA = 0.05
-# The sequence is tightest near this many units; elsewhere it is slightly wider, and still valid.
-TIGHTEST_AT = 500
 
 
 class ExperimentVerdict(StrEnum):
@@ -25,14 +23,6 @@ class ExperimentVerdict(StrEnum):
     B = "b"
     NO_DIFFERENCE = "no_difference"
     UNDECIDED = "undecided"
-
-
-def half_width(count: int) -> float:
-    """Half the width of the confidence sequence after `count` units of spread 1."""
-    # The square of their rho: the width is least near TIGHTEST_AT (their equation 56, restated).
-    rho2 = (2 * math.log(1 / ALPHA) + math.log(1 + 2 * math.log(1 / ALPHA))) / TIGHTEST_AT
-    grown = count * rho2 + 1
-    return math.sqrt(2 * grown / (count**2 * rho2) * math.log(math.sqrt(grown) / ALPHA))
 
 
 def e_value(wins: int, losses: int) -> float:
@@ -75,88 +65,48 @@ def of_preferences(wins: int, losses: int, indifference: float) -> ExperimentVer
     return ExperimentVerdict.UNDECIDED
 
 
-# Estimates of more units than this are not reported.
-MANY = 10_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """The conclusion of an interim analysis.
 
-    `value` is the share of visitors with a preference who prefer B, in [0, 1]; `low` to `high` is
-    an interval valid at every analysis, both None without enough data. `units` counts these
-    visitors, `visitors` all who took part, `counts` those who prefer A and B. `needed` estimates
-    the visitors still needed; None if decided or unknown.
+    `visitors` counts all who took part, `counts` those who prefer A and B.
     """
 
     verdict: ExperimentVerdict
-    value: float
-    low: float | None
-    high: float | None
-    units: int
     visitors: int
+    counts: tuple[int, int]
     sentence: str
-    needed: int | None = None
-    counts: tuple[int, int] = (0, 0)
 
 
 def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) -> Conclusion:
     """The conclusion of an interleaving: of all `visitors`, `wins` prefer B and `losses` A."""
     units = wins + losses
     verdict = of_preferences(wins, losses, indifference)
-    low, high = share_interval(wins, losses)
-    share = wins / units if units else 0.5
     if not units:
         neutral = f"{_visitors(visitors)} took part, none with a preference yet. Undecided."
-        return Conclusion(verdict, share, None, None, 0, visitors, neutral if visitors else _NOBODY)
-    needed = None
-    if verdict is ExperimentVerdict.UNDECIDED:
-        spread = math.sqrt(share * (1 - share)) or 0.5
-        needed = _more(share - 0.5, spread, units, indifference, visitors / units)
-    team, part = ("B", share) if wins >= losses else ("A", 1 - share)
+        return Conclusion(verdict, visitors, (0, 0), neutral if visitors else _NOBODY)
+    low, high = share_interval(wins, losses)
+    team, part = ("B", wins / units) if wins >= losses else ("A", losses / units)
     edges = (low, high) if team == "B" else (1 - high, 1 - low)
     head = (
         f"{team} is preferred by {_percent(part)} of the {_visitors(units)} with a preference "
         f"(95% interval {_percent(edges[0])} to {_percent(edges[1])})"
     )
-    end = _end(verdict, needed, f"larger than {100 * indifference:g} points from a half")
-    return Conclusion(
-        verdict, share, low, high, units, visitors, f"{head}. {end}", needed, (losses, wins)
-    )
+    end = _end(verdict, f"larger than {100 * indifference:g} points from a half")
+    return Conclusion(verdict, visitors, (losses, wins), f"{head}. {end}")
 
 
 _NOBODY = "No visitor has taken part yet."
 
 
-def _end(verdict: ExperimentVerdict, needed: int | None, difference: str) -> str:
+def _end(verdict: ExperimentVerdict, difference: str) -> str:
     match verdict:
         case ExperimentVerdict.A | ExperimentVerdict.B:
             return f"{verdict.value.upper()} is better."
         case ExperimentVerdict.NO_DIFFERENCE:
             return f"There is no difference {difference}."
-        case _ if needed is None:
-            return "Undecided."
         case _:
-            return f"Undecided: about {_rounded(needed):,} more visitors are needed."
-
-
-def _more(
-    effect: float, spread: float, units: int, indifference: float, visitors_a_unit: float
-) -> int | None:
-    """An estimate of the visitors still needed, assuming that the effect stays the same."""
-    width = max(abs(effect), indifference - abs(effect))
-    total = units
-    while total < MANY and spread * half_width(max(total, 1)) > width:
-        total = max(total + 1, math.ceil(total * 1.05))
-    if total >= MANY:
-        return None
-    return math.ceil(max(1, total - units) * visitors_a_unit)
-
-
-def _rounded(count: int) -> int:
-    """The count rounded up to two significant digits: it is an estimate."""
-    step: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // step) * step
+            return "Undecided."
 
 
 def _percent(share: float) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from common.circuit_breaker import CircuitBreaker
-from search import retrieval
 from search.parts.qdrant.points import EngineError, PointQuery, Scored
 
 if TYPE_CHECKING:
@@ -42,21 +39,6 @@ def _engine(url: str, _process: int) -> ClientEngine:
             "make install EXTRAS=qdrant (of a wheel: its extra)"
         ) from error
     return ClientEngine.at(url, key=settings.QDRANT_API_KEY, seconds=TIMEOUT)
-
-
-measured: ContextVar[str] = ContextVar("qdrant_collection", default="")
-"""The collection of `reading_from`; "" outside of that context."""
-
-
-@contextmanager
-def reading_from(name: str) -> Iterator[None]:
-    """Within this context searches use the collection instead of the settings', to measure it."""
-    token = measured.set(name)
-    try:
-        with retrieval.using_backend("qdrant"):
-            yield
-    finally:
-        measured.reset(token)
 
 
 def ask(name: str, asks: Sequence[PointQuery]) -> Sequence[Scored]:

@@ -91,10 +91,7 @@ def _fill(lease: Lease[PointCollection]) -> None:
 
 
 def switch(row: PointCollection) -> PointCollection | None:
-    """Let searches use the collection; return the one before. Raises NotReady, EngineError.
-
-    The caller has measured it (`manage.py qdrant switch`).
-    """
+    """Let searches use the collection; return the one before. Raises NotReady, EngineError."""
     if row.state not in (State.READY, State.PREVIOUS):
         raise NotReady(f"{row.name} is {row.get_state_display().lower()}; wait until it is filled.")
     sync()

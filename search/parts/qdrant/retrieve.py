@@ -49,13 +49,9 @@ _QUESTION = """
 WITH {phrased}
 readable(id) AS MATERIALIZED ({readable})
 SELECT ARRAY(SELECT id FROM readable),
-       (SELECT name FROM {points}), (SELECT spaces FROM {points}), {few}
+       (SELECT name FROM qdrant_pointcollection WHERE state = 'active'),
+       (SELECT spaces FROM qdrant_pointcollection WHERE state = 'active'), {few}
 """
-# The collection in use; or one that is measured.
-_POINTS = """
-(SELECT name, spaces FROM qdrant_pointcollection
- WHERE CASE %(collection)s WHEN '' THEN state = 'active' ELSE name = %(collection)s END) points
-""".strip()
 
 
 def retrieve(
@@ -206,9 +202,8 @@ def _row(inputs: Inputs, searched: Scope) -> Sequence[Any]:
         most = max(vector.SMALL_SCOPE, inputs.profile.depth) + 1
         sql, few_params = named(scope.chunks.order_by().values("pk")[:most], "few")
         few = f"ARRAY({sql})"
-    text = _QUESTION.format(readable=readable, phrased=phrased, few=few, points=_POINTS)
-    own = {"collection": engines.measured.get()}
-    values = {**readable_params, **few_params, **phrase_params, **own}
+    text = _QUESTION.format(readable=readable, phrased=phrased, few=few)
+    values = {**readable_params, **few_params, **phrase_params}
     (row,) = (run if scope.is_whole else send)(text, values)
     return row
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from common.probes import Finding, look
 from search.domain import Profile, Query, Signal
@@ -101,25 +101,7 @@ def widen(weighing: Weighing) -> Weighing:
         return weighing
     rest = (others + weights.wordnet - wordnet) / others
     shares = {"keyword": weights.keyword * rest, "title": weights.title * rest}
-    note = _WIDENED[concept](words) % {"words": words, "share": round(100 * wordnet)}
+    note = gettext("WordNet counts for %(share)d%% of this question's score.")
+    note %= {"share": round(100 * wordnet)}
     weights = replace(weights, wordnet=wordnet, **shares)
     return replace(weighing, settled=settled.weighed(weights, note))
-
-
-def _with_concept(words: int) -> str:
-    return ngettext(
-        "%(words)d known word, with a concept: WordNet counts for %(share)d%%.",
-        "%(words)d known words, with a concept: WordNet counts for %(share)d%%.",
-        words,
-    )
-
-
-def _without_concept(words: int) -> str:
-    return ngettext(
-        "%(words)d known word, without a concept: WordNet counts for %(share)d%%.",
-        "%(words)d known words, without a concept: WordNet counts for %(share)d%%.",
-        words,
-    )
-
-
-_WIDENED = {True: _with_concept, False: _without_concept}

@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 
 from common.admin.mixins import FixedRows, PanelPages, ReadOnly, actor, own_page, state_column
 from search.tuning import gate, gate_runs, publications
-from search.tuning.admin.publish_pages import ranking_lines, targets_context
+from search.tuning.admin.publish_pages import ranking_lines
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, Publication, PublishGate
 
@@ -85,7 +85,6 @@ class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: 
             "may_override": refused
             and request.user.has_perms(gate_runs.permissions(override=True)),
             "may_publish": request.user.has_perm(gate_runs.PUBLISH),
-            **targets_context(row.profile, row.run),
             **_lost_and_won(row, request),
         }
 

@@ -23,12 +23,10 @@ from django.db.models import (
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.html import format_html
 from django.utils.text import capfirst, format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminFileFieldWidget,
@@ -41,14 +39,8 @@ from common.accounts.models import User
 from common.admin.mixins import OwnPages, ViewersForm, actor, own_page
 from common.api.requests import states
 from ingestion.models import Collection, Document
-from search.domain import QueryClass
-from search.engine import configuration
-from search.engine.configuration import Configuration
-from search.engine.read import read_query
 from search.errors import JudgementError, SearchError
 from search.models import SearchProfile
-from search.presentation.labels import CLASS_LABELS
-from search.query.rule_classifier import classify
 from search.tuning import golden_import_export as exchange
 from search.tuning import golden_queries as golden
 from search.tuning import judging
@@ -191,28 +183,6 @@ class JudgementImportForm(forms.Form):
     )
 
 
-class DiffersFilter(admin.SimpleListFilter):
-    title = _("judges")
-    parameter_name = "judges"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [
-            ("differ", gettext("Differ")),
-            ("far", gettext("Differ by 2 or more")),
-            ("none", gettext("No judgements")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        match self.value():
-            case "differ":
-                return queryset.filter(spread__gt=0)
-            case "far":
-                return queryset.filter(spread__gt=1)
-            case "none":
-                return queryset.filter(judged=0)
-        return queryset
-
-
 @admin.register(GoldenQuery)
 class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
@@ -220,11 +190,8 @@ class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type:
         "import judgements."
     )
     form = GoldenQueryForm
-    list_display = (
-        "text", "judged", "spread_label", "class_label", "first_label", "last_measure",
-        "enabled",
-    )  # fmt: skip
-    list_filter = (DiffersFilter, "query_class", "enabled")
+    list_display = ("text", "judged", "query_class", "first_label", "last_measure", "enabled")
+    list_filter = ("query_class", "enabled")
     search_fields = ("folded",)
     fields = ("text", "collections", "must_be_first", "query_class", "enabled", "note")
     change_form_template = "admin/tuning/goldenquery/page.html"
@@ -260,39 +227,13 @@ class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type:
     def judged(self, query: Any) -> int:
         return int(query.judged)
 
-    @display(
-        description=_("largest disagreement"),
-        ordering="spread",
-        label={"far": "danger", "near": "warning"},
-    )
-    def spread_label(self, query: Any) -> tuple[str, str] | str:
-        if not query.spread:
-            return "-"
-        return ("far" if query.spread > 1 else "near"), str(query.spread)
-
-    @admin.display(description=_("query class"), ordering="query_class")
-    def class_label(self, query: Any) -> str:
-        """The class that a person chose, else in grey the detected one."""
-        if query.query_class:
-            return str(CLASS_LABELS[QueryClass(query.query_class)])
-        return format_html('<span class="sy-muted">{}</span>', query.detected)
-
-    def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """The list, with the class that the rules detect for each query of its page.
-
-        A plugged-in model is not asked: the list would wait for it once a row.
-        """
-        changelist = super().get_changelist_instance(request)
-        configured = configuration.current()  # one query a page, not one a row
-        for query in changelist.result_list:
-            query.detected = _detected(query.text, configured)
-        return changelist
-
     @admin.display(description=_("must be first"))
     def first_label(self, query: Any) -> str:
         return query.first_title or "-"
 
-    @admin.display(description=format_lazy(_("last {measure}"), measure=measures.LEADING))
+    @admin.display(
+        description=format_lazy(_("last {measure}"), measure=measures.LEADING), ordering="last"
+    )
     def last_measure(self, query: Any) -> str:
         return "-" if query.last is None else f"{float(query.last):.3f}"
 
@@ -393,15 +334,6 @@ class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type:
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuery]) -> None:
         for query in queryset:
             golden.delete(query)
-
-
-def _detected(text: str, configured: Configuration) -> str:
-    """The label of the class that the rules give the text; "-" if no search can run it."""
-    try:
-        query = read_query(text, configured)
-    except SearchError:
-        return "-"
-    return str(CLASS_LABELS[classify(query, configured.rules).query_class])
 
 
 def _row(judgement: Judgement, judge: str) -> dict[str, Any]:

@@ -29,8 +29,6 @@ from search.tuning.admin.forms import ProfileForm
 from search.tuning.admin.publish_pages import (
     PublishingPages,
     differences_from_active,
-    gate_page,
-    targets_context,
 )
 from search.tuning.admin.weight_fields import beams, class_rows
 
@@ -145,7 +143,6 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
             "from_active": differences_from_active(profile) if profile else [],
             "may_publish": self.has_publish_permission(request),
             "may_go_back": self.may_go_back(request, profile),
-            **(targets_context(profile) if profile else {}),
         }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -153,14 +150,3 @@ class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ig
         may = request.user.has_perm(activation.ROLL_BACK)
         previous = activation.previous() if may else None
         return {"previous": previous, "active": SearchProfile.active() if previous else None}
-
-    # --- saving ----------------------------------------------------------------------------
-
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if "_publish" in request.POST:
-            reason = form.cleaned_data["reason"].strip()
-            request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
-
-    def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:
-        return gate_page(getattr(request, "_publication", None)) or self.back_to(obj.pk)

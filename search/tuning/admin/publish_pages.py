@@ -1,16 +1,13 @@
-"""The admin pages to publish a profile, to roll back, and to set its targets."""
+"""The admin pages to publish a profile, and to roll back."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
-from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from common.admin.mixins import OwnPages, actor, own_page, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -18,25 +15,8 @@ from search.models import SearchProfile
 from search.tuning import activation as activation
 from search.tuning import diff, drafts, gate_runs, publications
 from search.tuning.admin.weight_fields import beams
-from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
-from search.tuning.models import EvaluationRun, ProfileTargets, Publication
-
-
-class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The targets of a profile; an empty field expects nothing."""
-
-    class Meta:
-        model = ProfileTargets
-        fields = targets.NAMES
-        widgets = {
-            name: UnfoldAdminDecimalFieldWidget(
-                attrs={"min": 0, "step": 1}
-                if name == "p95_ms"
-                else {"min": 0, "max": 1, "step": "any"}
-            )
-            for name in targets.NAMES
-        }
+from search.tuning.models import Publication
 
 
 class PublishingPages(OwnPages[SearchProfile]):
@@ -71,7 +51,6 @@ class PublishingPages(OwnPages[SearchProfile]):
             "fingerprint": fingerprint(profile.as_profile()),
             "gate": gate_runs.preview(),
             "reason": drafts.last_reason(profile),
-            **targets_context(profile),
         }
         return self.page(
             request,
@@ -100,24 +79,6 @@ class PublishingPages(OwnPages[SearchProfile]):
             gettext("Roll back to %(profile)s") % {"profile": profile},
             context,
         )
-
-    @own_page("<int:pk>/targets/")
-    def targets_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the form of the profile's targets, or save them; published versions included."""
-        profile = self.seen(request, pk)
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        row = targets.of_profile(profile)
-        form = TargetsForm(request.POST or None, instance=row)
-        reason = request.POST.get("reason", "").strip()
-        if request.method == "POST" and form.is_valid():
-            values = {name: form.cleaned_data[name] for name in targets.NAMES}
-            drafts.set_targets(profile, values, acting_user=actor(request), reason=reason)
-            self.message_user(request, gettext("The targets were saved."), messages.SUCCESS)
-            return self.back_to(profile.pk)
-        title = gettext("Targets of %(profile)s") % {"profile": profile}
-        context = {"profile": profile, "form": form, "reason": reason, **targets_context(profile)}
-        return self.page(request, "search/searchprofile/targets.html", title, context)
 
     def publish(
         self, request: HttpRequest, profile: SearchProfile, reason: str, **how: Any
@@ -157,15 +118,6 @@ class PublishingPages(OwnPages[SearchProfile]):
             return text % {"profile": profile}
 
         self.attempt(request, act)
-
-
-def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:
-    """The profile's targets against `run`, or against its own last run; empty without targets."""
-    row = targets.of_profile(profile)
-    if row._state.adding:
-        return {}
-    run = run or targets.last_run(profile)
-    return {"targets": targets.outcomes(row, run), "targets_run": run}
 
 
 def gate_page(publication: Publication | None) -> HttpResponse | None:

@@ -21,11 +21,10 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.mixins import PanelPages, ReadOnly, actor, own_page
 from common.jobs import JobState
-from search.domain import QueryClass, Signal
+from search.domain import Signal
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.models.rules import NORMALISERS
-from search.presentation.labels import CLASS_LABELS, measure_label
+from search.presentation.labels import measure_label
 from search.signals import registry
 from search.tuning import optimisations
 from search.tuning.admin.gate import split
@@ -180,9 +179,9 @@ class OptimisationAdmin(RunAdmin[Optimisation]):
     start_title = _("Find better weights")
     start_note = _(
         "A worker tests hundreds of weights on the golden queries, starting from this profile's, "
-        "and measures by cross-validation whether any are reliably better. The result is a draft: "
-        "nothing is published. A class with fewer than ten questions keeps its weights: a few "
-        "dozen questions give an indication, a few hundred a reliable result."
+        "and measures by cross-validation whether any are reliably better. The result is a draft "
+        "with one set of weights: nothing is published. A few dozen questions give an indication, "
+        "a few hundred a reliable result."
     )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -206,7 +205,7 @@ class OptimisationAdmin(RunAdmin[Optimisation]):
             "row": row,
             "percent": round(100 * row.progress),
             "may_change": request.user.has_perm(CHANGE),
-            **_result(row),
+            "shares": _shares(row),
         }
 
 
@@ -214,40 +213,15 @@ def _workbench(profile: SearchProfile) -> str:
     return f"{reverse('admin:search_workbench')}?profile={profile.pk}"
 
 
-def _result(row: Optimisation) -> dict[str, Any]:
-    """The result for the page, with a column for each signal that has a weight; empty without one.
+def _shares(row: Optimisation) -> list[tuple[str, Any, float, float]]:
+    """Each signal with a weight: its name and label, and its weights before and after in percent.
 
-    Comparisons of shipped profiles, which were made before 0.2.0, have a verdict alone.
+    Empty if the weights stay. Searches before 0.4 have a verdict alone.
     """
-    classes = row.found.get("classes")
-    if not classes:
-        return {}
-    every = gettext("All questions") if row.profile.as_profile().is_uniform else ""
-    scales = dict(NORMALISERS)
-    signals = [
-        signal
+    found = row.found.get("weights") or {"before": {}, "after": {}}
+    before, after = found["before"], found["after"]
+    return [
+        (signal.value, registry.label(signal), 100 * before[signal], 100 * after[signal])
         for signal in Signal
-        if any(each[side][signal] for each in classes for side in ("before", "after"))
+        if before.get(signal) or after.get(signal)
     ]
-    return {
-        "signals": [(signal.value, registry.label(signal)) for signal in signals],
-        "classes": [
-            {
-                **each,
-                "label": every or CLASS_LABELS[QueryClass(each["class"])],
-                "is_changed": each["before"] != each["after"],
-                "shares": [
-                    (
-                        registry.label(signal),
-                        *(100 * each[of][signal] for of in ("before", "after")),
-                    )
-                    for signal in signals
-                ],
-            }
-            for each in classes
-        ],
-        "normalisers": [
-            (registry.label(Signal(signal)), scales.get(name, name))
-            for signal, name in row.found["normalisers"].items()
-        ],
-    }

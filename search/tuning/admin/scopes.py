@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -19,10 +19,6 @@ from ingestion.models import Collection
 from search.models import ScopeProfile, SearchProfile
 from search.models.profiles import in_force_first
 from search.models.scopes import names_in_force
-from search.tuning import activation as activation
-
-if TYPE_CHECKING:
-    pass
 
 
 class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -1,7 +1,4 @@
-"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move.
-
-And the chart of the leading measure by the weight of meaning.
-"""
+"""Rankings in words and bars: the moves, each hit's contributions and the reason for its move."""
 
 from __future__ import annotations
 

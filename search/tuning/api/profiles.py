@@ -33,7 +33,6 @@ from search.tuning.api.profile_serializers import (
     named_profile,
     visible_profiles,
 )
-from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden_set import fingerprint
 
 
@@ -105,7 +104,6 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
                 acting_user=user,
                 reason=data["reason"],
             )
-            targets.copy(base, draft)
         else:
             created = drafts.draft_from(base, acting_user=user, reason=data["reason"])
             draft = drafts.edit(created, form.settings, form.shares, acting_user=user).profile

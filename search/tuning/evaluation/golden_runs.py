@@ -175,7 +175,6 @@ def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
         "text": golden.text,
         "class": answer.query_class.value if answer.query_class else "",
         "measures": side.values.get(golden.key, {}),
-        "confidence": answer.confidence,
         "first": answer.first,
         "must": golden.must_be_first,
     }
@@ -187,7 +186,7 @@ def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
 
 def _refused_row(golden: Golden, refusal: str) -> dict[str, object]:
     """The entry of a query that no search can run any more: it counts in no mean."""
-    nothing: dict[str, object] = {"measures": {}, "was": {}, "confidence": None}
+    nothing: dict[str, object] = {"measures": {}, "was": {}}
     places = dict.fromkeys(("class", "first", "was_first", "must"), "")
     return {"text": golden.text, **nothing, **places, "error": refusal}
 

@@ -11,9 +11,8 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Container
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from uuid import UUID
@@ -78,14 +77,13 @@ class GoldenRanking:
 
     `ranking` holds documents' public ids by their best passage, without repeats. `query_class` is
     the class by the default rules, whatever classifier the profile has. `problem` is the reason why
-    the ranking must not be measured, else empty. `confidence` is None if unknown.
+    the ranking must not be measured, else empty.
     """
 
     ranking: tuple[str, ...]
     milliseconds: float
     query_class: QueryClass | None
     problem: str = ""
-    confidence: float | None = None
 
     @property
     def first(self) -> str:
@@ -198,7 +196,6 @@ def ask(
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
         problem=problem_in(response.degraded),
-        confidence=response.confidence,
     )
 
 
@@ -239,10 +236,9 @@ LATENCY_SEARCHES, LATENCY_ROUNDS = 60, 5
 
 @dataclass(slots=True)
 class MeasuredProfile:
-    """One profile's results on the golden set, by query key; its searches run `within`."""
+    """One profile's results on the golden set, by query key."""
 
     profile: Profile
-    within: Callable[[], AbstractContextManager[None]] = nullcontext
     answers: dict[str, GoldenRanking] = field(default_factory=dict)
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -276,15 +272,13 @@ def compare(
     baseline: Profile | None,
     *,
     progress: Progress = lambda done, total: None,
-    within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> MeasuredPair:
     """Measure the golden set under both profiles.
 
-    The candidate's searches run `within` a context, which may be all that differs.
     `progress` gets the number of searches done and their total.
     Raises RunFailed if the embedding model or the reranker does not answer.
     """
-    sides = [MeasuredProfile(candidate, within), *([MeasuredProfile(baseline)] if baseline else [])]
+    sides = [MeasuredProfile(profile) for profile in (candidate, baseline) if profile]
     rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
     total = rounds * len(goldens)
     warm_up()
@@ -311,8 +305,7 @@ def _embedding_time(golden: Golden) -> float | None:
 
 
 def _ask(side: MeasuredProfile, golden: Golden, embedding: float | None) -> None:
-    with side.within():
-        answer = ask(golden, side.profile, embedding=embedding)
+    answer = ask(golden, side.profile, embedding=embedding)
     if answer.problem:
         raise RunFailed(answer.problem)
     side.answers.setdefault(golden.key, answer)

@@ -83,6 +83,7 @@ def _judge(quality: QualityRun) -> None:
     if good is not None:
         measure = leading_measure()
         before, now, broken = compare(good.run, run, measure=measure)
+        _keep_earlier(good.run, run)
         quality.fall = before - now
         since = earlier.filter(date__gt=good.date, status=Status.FELL)
         worst = since.aggregate(worst=Max("fall"))["worst"]
@@ -103,21 +104,14 @@ def leading_measure() -> str:
 def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> tuple[float, float, int]:
     """Both means of the measure, over the queries that both runs measured; 0 without any.
 
-    And the number of those whose must-be-first document was first and no longer is. The later run
-    keeps the earlier figures of each query, which its page shows beside its own.
+    And the number of those whose must-be-first document was first and no longer is.
     """
-    rows = [
-        (old, row)
-        for key, row in now.by_query.items()
-        if (old := before.by_query.get(key)) is not None
-    ]
-    for old, row in rows:
-        row |= {"was": old.get("measures", {}), "was_first": old.get("first", "")}
-    now.save(update_fields=["by_query"])
+    both = [key for key in now.by_query if key in before.by_query]
+    rows = [(before.by_query[key], now.by_query[key]) for key in both]
     pairs = [
-        (float(row["was"][measure]), float(row["measures"][measure]))
-        for _, row in rows
-        if measure in row["was"] and measure in row.get("measures", {})
+        (old["measures"][measure], row["measures"][measure])
+        for old, row in rows
+        if measure in old["measures"] and measure in row["measures"]
     ]
     broken = sum(
         _holds_first(old) and bool(row.get("must")) and not _holds_first(row) for old, row in rows
@@ -126,8 +120,16 @@ def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> tuple
     return sum(was for was, _ in pairs) / count, sum(value for _, value in pairs) / count, broken
 
 
+def _keep_earlier(before: EvaluationRun, now: EvaluationRun) -> None:
+    """Write the earlier figures of each query into the later run: its page shows both."""
+    for key, row in now.by_query.items():
+        if old := before.by_query.get(key):
+            row |= {"was": old["measures"], "was_first": old.get("first", "")}
+    now.save(update_fields=["by_query"])
+
+
 def _holds_first(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("must")) and row.get("first") == row.get("must")
+    return bool(row.get("must")) and row.get("first") == row["must"]
 
 
 def _raise_alert(

@@ -3,9 +3,7 @@
 from search.tuning.models.experiments import EvaluationRun, Optimisation, QualityRun
 from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, PoolBuild
 from search.tuning.models.publishing import (
-    GatedJob,
     ProfileChange,
-    ProfileTargets,
     Publication,
     PublishGate,
 )

@@ -1,4 +1,4 @@
-"""The publish gate, targets, publications, and the audit of profile changes."""
+"""The publish gate, publications, and the audit of profile changes."""
 
 from __future__ import annotations
 
@@ -88,82 +88,7 @@ class PublishGate(models.Model):
         return "Publish gate"
 
 
-SHARE = [MinValueValidator(0), MaxValueValidator(1)]
-
-
-class ProfileTargets(models.Model):
-    """The expected measures of a profile; a null expects nothing.
-
-    Targets do not affect rankings or fingerprints, and can also change for a published version,
-    which itself never changes (ADR 5). Drafts start with a copy.
-    """
-
-    profile = models.OneToOneField(SearchProfile, models.CASCADE, related_name="targets")
-    p95_ms = models.PositiveIntegerField(
-        _("search time (ms)"),
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1)],
-        help_text=_("The 95th percentile of search time, in milliseconds, is at most this."),
-    )
-    p_at_5 = models.FloatField(
-        _("Precision@5"),
-        null=True,
-        blank=True,
-        validators=SHARE,
-        help_text=_("The share of answers among the first five results is at least this, 0 to 1."),
-    )
-    hit_at_5 = models.FloatField(
-        _("Hit@5"),
-        null=True,
-        blank=True,
-        validators=SHARE,
-        help_text=_("The share of questions with an answer among the first five, 0 to 1."),
-    )
-    confidence = models.FloatField(
-        null=True,
-        blank=True,
-        validators=SHARE,
-        help_text=_("The confidence that a share of the questions should reach, 0 to 1."),
-    )
-    confident_share = models.FloatField(
-        _("share of confident questions"),
-        null=True,
-        blank=True,
-        validators=SHARE,
-        help_text=_("At least this share of the questions reaches that confidence, 0 to 1."),
-    )
-
-    class Meta:
-        default_permissions = ()
-        verbose_name_plural = _("targets")
-        constraints = (
-            models.CheckConstraint(
-                condition=Q(confidence=None, confident_share=None)
-                | Q(confidence__isnull=False, confident_share__isnull=False),
-                name="targets_confidence_with_its_share",
-                violation_error_message=_(
-                    "Enter both the confidence and the share of questions, or neither."
-                ),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"Targets of {self.profile}"
-
-
-class GatedJob(Job):
-    """A job that measures profiles for the gate by its `runs`: none, one or two."""
-
-    class Meta:
-        abstract = True
-
-    @property
-    def runs(self) -> list[EvaluationRun]:
-        raise NotImplementedError
-
-
-class Publication(GatedJob):
+class Publication(Job):
     """A request to publish a profile: measured, then published or refused.
 
     `fingerprint` is the profile's at the request, `replaces` the profile that was active then, and
@@ -205,11 +130,6 @@ class Publication(GatedJob):
     def __str__(self) -> str:
         return f"{self.profile}: {self.get_state_display().lower()}"
 
-    @property
-    def runs(self) -> list[EvaluationRun]:
-        """The run that measures the profile; none without golden queries."""
-        return [] if self.run is None else [self.run]
-
 
 class ProfileChange(models.Model):
     """An entry in the audit of profiles: who changed which one, when and why."""
@@ -221,7 +141,7 @@ class ProfileChange(models.Model):
         REFUSED = "refused", _("Publishing refused")
         OVERRIDDEN = "overridden", _("Published over the gate’s refusal")
         ROLLED_BACK = "rolled_back", _("Rolled back to")
-        TARGETS = "targets", _("Targets changed")
+        TARGETS = "targets", _("Targets changed")  # of 0.3 and before
         TRIED = "exp_started", _("Experiment started with")
         NOT_TRIED = "exp_refused", _("Experiment refused")
         TRIAL_ENDED = "exp_ended", _("Experiment ended")

@@ -230,7 +230,7 @@
   }
   all("[data-for]", form).forEach(fill);
 
-  // --- tabs: classes, and questions to pick ---------------------------------------------------
+  // --- classes, and golden queries to pick ---------------------------------------------------
   const byClass = form.elements.by_class; // off: the general weights are those of every question
   const EVERY = "general";
   byClass.addEventListener("change", () => byClass.checked && select(root.querySelector(".wb-asked") ?? classPill(EVERY)));
@@ -241,11 +241,7 @@
       each.setAttribute("aria-selected", String(each === pill));
       each.tabIndex = each === pill ? 0 : -1;
     });
-    if (pill.dataset.class) {
-      all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
-    } else {
-      list(pill.dataset.tab);
-    }
+    all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
   }
   const chosenClass = () => root.querySelector('.wb-pill[data-class][aria-selected="true"]').dataset.class;
 
@@ -259,16 +255,13 @@
     text.dataset.shown = text.value;
   }
 
-  const chosenTab = () => root.querySelector('.wb-pill[data-tab][aria-selected="true"]').dataset.tab;
-
   let listed = null; // the markup of the list in sight
-  async function list(tab) {
+  async function list() {
     const queries = document.getElementById("wb-queries");
     queries.setAttribute("aria-busy", "true");
-    const response = await fetch(`${root.dataset.queries}?tab=${encodeURIComponent(tab)}`);
+    const response = await fetch(root.dataset.queries);
     const html = response.ok && !response.redirected ? await response.text() : listed;
-    if (tab !== chosenTab()) return; // a later tab is on its way
-    // A list that did not change stays: a click between two lists would be lost.
+    // A list that did not change stays: a click meanwhile would be lost.
     if (html !== listed) {
       // Who has picked a question goes on from it with the arrow keys.
       const picked = document.activeElement.closest("#wb-queries .wb-query")?.dataset.text;
@@ -337,7 +330,7 @@
   async function showJudgement(answer) {
     await preview();
     confirmed(answer.said);
-    list(chosenTab());
+    list();
     later("measure", measure, MEASURE_MS);
   }
 
@@ -450,7 +443,7 @@
   });
   window.addEventListener("beforeunload", (event) => { if (dirty() && !waiting.save) event.preventDefault(); });
 
-  list("golden").then(() => {
+  list().then(() => {
     const first = root.querySelector("#wb-queries [data-opens]");
     if (!text.value && first) pick(first.dataset.text, first.dataset.collections);
     else { markQuery(); preview(); }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -10,9 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from ingestion.management import PlainCommand
 from search.parts.qdrant import rebuilding, syncing
-from search.parts.qdrant.engines import reading_from
 from search.parts.qdrant.models import PointCollection
-from search.tuning import gate_runs
 
 State = PointCollection.State
 
@@ -21,8 +18,8 @@ class Command(PlainCommand):
     help = (
         "status: what Qdrant holds and how far it is behind. rebuild: fill a new collection beside "
         "the one in use; workers do it, or this command with --here. switch: use the collection "
-        "that was filled last, if the golden queries pass the gate; back: use the one before "
-        "again. Workers compare all points with Postgres once a day, and repair what differs."
+        "that was filled last; back: use the one before again. Workers compare all points with "
+        "Postgres once a day, and repair what differs."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,9 +30,6 @@ class Command(PlainCommand):
         )
         parser.add_argument(
             "--replicas", type=int, default=1, help="rebuild: copies of each shard, on other nodes."
-        )
-        parser.add_argument(
-            "--ungated", action="store_true", help="switch: without measuring golden queries."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,17 +67,9 @@ def _switch(options: dict[str, Any]) -> list[str]:
     row = PointCollection.objects.filter(state=State.READY).order_by("-pk").first()
     if row is None:
         raise CommandError("No collection is filled: run manage.py qdrant rebuild first.")
-    lines = []
-    if not options["ungated"]:
-        decision = gate_runs.judged_within(partial(reading_from, row.name))
-        lines = [finding.text for finding in decision.findings]
-        if not decision.passed:
-            raise CommandError(
-                "\n".join([*lines, f"{row.name} is not used: it would rank worse than now."])
-            )
     before = rebuilding.switch(row)
     note = f"; {before} is kept for a day" if before else ""
-    return [*lines, f"Searches use {row.name}{note}."]
+    return [f"Searches use {row.name}{note}."]
 
 
 def _back(options: dict[str, Any]) -> list[str]:
