@@ -111,7 +111,35 @@ def compare(active: Profile, draft: Profile) -> ProfileComparison:
     )
 
 
-def visible_goldens(changes: Iterable[Change], viewer: Viewer) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class Weak:
+    """A golden query that a profile ranks badly. `value`: None without judgements."""
+
+    golden: Golden
+    value: float | None
+    first_missed: bool = False
+
+
+def weakest(profile: Profile, *, below: float) -> list[Weak]:
+    """The pooled golden queries with a measure below `below`, or a missed must-be-first document.
+
+    Those with a missed must-be-first document come first; then by value, lowest first.
+    """
+    pool = pooled(profile)
+    if not pool.goldens:
+        return []
+    outcome = pool.whatif.under(profile)
+    queries = []
+    for place, golden in enumerate(pool.goldens):
+        value = float(outcome.values[LEADING][place]) if golden.is_measured else None
+        must = outcome.sheet.cases[place].must_be_first
+        missed = must is not None and outcome.first_document(place) != must
+        if missed or (value is not None and value < below):
+            queries.append(Weak(golden, value, missed))
+    return sorted(queries, key=lambda each: (not each.first_missed, each.value or 0.0))
+
+
+def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int]:
     """The primary keys of the golden queries among these whose text `viewer` may read."""
     pks = [change.golden.pk for change in changes]
     rows = GoldenQuery.objects.visible_to(viewer).filter(pk__in=pks)

@@ -267,7 +267,7 @@ class TestMeasures:
         html = ask(client, "measures", body(client, active, **KEYWORDS)).json()["html"]
         assert "All 4 golden queries" in html
         assert "zanzibar lights" not in html
-        listed = client.get(reverse("admin:search_workbench_queries"))
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": "golden"})
         assert "zanzibar lights" not in listed.content.decode()
 
     def test_a_worker_finds_candidates(self, client: Client, active: SearchProfile) -> None:
@@ -279,13 +279,21 @@ class TestMeasures:
         assert tasks.build_pools(PoolBuild.objects.get().pk) == 3
         assert ask(client, "measures", body(client, active)).json()["complete"]
 
-    def test_a_question_that_no_document_answers_is_said(
+    def test_badly_ranked_questions_are_listed_as_failing(
         self, client: Client, active: SearchProfile, library: SimpleNamespace
     ) -> None:
+        judge(client, "a connection that is refused", library.urlaub, "3")
         judge(client, "vier Wochen Urlaub", library.logbook, "first")
         build(Width.of(active.as_profile()))
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": "failing"})
+        text = listed.content.decode()
+        assert "ranks badly" in text
+        missed, low = text.index("vier Wochen Urlaub"), text.index("a connection that is refused")
+        assert missed < low
+        assert "must-be-first document is not first" in text
         html = ask(client, "measures", body(client, active)).json()["html"]
         assert "1 golden query has no document that answers" in html
+        assert "draught" not in text
 
     def test_workbench_opens_on_the_longest_of_the_most_judged_questions(
         self, client: Client, library: SimpleNamespace
@@ -293,15 +301,19 @@ class TestMeasures:
         judge(client, "how long does a connection hang", library.regions, "0")
         for document in (library.logbook, library.regions):
             judge(client, "DRAUGHT", document, "1")
-        listed = client.get(reverse("admin:search_workbench_queries"))
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": "golden"})
         opens = re.findall(r'data-text="([^"]+)" [^>]*data-opens>', listed.content.decode())
         assert opens == ["how long does a connection hang"]
 
-    def test_golden_queries_can_be_picked(self, client: Client) -> None:
-        address = reverse("admin:search_workbench_queries")
-        assert "draught" in client.get(address).content.decode()
+    @pytest.mark.parametrize("tab", ["golden", "recent", "failing", "nonsense"])
+    def test_questions_can_be_picked(self, client: Client, tab: str) -> None:
+        listed = client.get(reverse("admin:search_workbench_queries"), {"tab": tab})
+        assert listed.status_code == 200
+        assert ("draught" in listed.content.decode()) == (tab == "golden")
         GoldenQuery.objects.all().delete()
-        assert "No golden queries yet" in client.get(address).content.decode()
+        empty = client.get(reverse("admin:search_workbench_queries"), {"tab": tab}).content.decode()
+        texts = {"golden": "No golden queries yet", "recent": "Nobody has searched yet"}
+        assert texts.get(tab, "No question is known to fail") in empty
 
 
 class TestSaving:

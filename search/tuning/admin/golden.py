@@ -231,9 +231,7 @@ class GoldenQueryAdmin(ViewersForm, OwnPages[GoldenQuery], ModelAdmin):  # type:
     def first_label(self, query: Any) -> str:
         return query.first_title or "-"
 
-    @admin.display(
-        description=format_lazy(_("last {measure}"), measure=measures.LEADING), ordering="last"
-    )
+    @admin.display(description=format_lazy(_("last {measure}"), measure=measures.LEADING))
     def last_measure(self, query: Any) -> str:
         return "-" if query.last is None else f"{float(query.last):.3f}"
 

@@ -18,11 +18,14 @@ from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from common.admin import mixins
 from ingestion.models.visibility import Viewer
+from search.analytics.gap_queue import summaries
+from search.analytics.models import SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
 from search.presentation.labels import CLASS_LABELS
@@ -43,7 +46,7 @@ from search.tuning.admin.workbench_actions import (
 from search.tuning.admin.workbench_columns import columns, grades_of
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench_comparison import compare, visible_goldens
+from search.tuning.workbench_comparison import compare, visible_goldens, weakest
 from search.tuning.workbench_preview import preview
 
 
@@ -81,6 +84,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "groups": form.groups() if form else [],
         "lean": form.lean() if form else None,
         "signals": [(each.signal.value, each.label, each.advice) for each in registry.by_weight()],
+        "tabs": TABS,
         "text": request.GET.get("q", ""),
         "collections": request.GET.getlist("collection"),
         "attempt": profile.publications.first() if profile and profile.is_draft else None,
@@ -180,29 +184,40 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
 
 @require_GET
 def queries_view(request: HttpRequest) -> HttpResponse:
-    """The golden queries to choose from."""
+    """The queries of a tab."""
     check(request)
-    context = {"queries": list(queries(request.user))}
+    tab = request.GET.get("tab", "")
+    context = {"queries": queries(tab, request.user), "tab": tab}
     return TemplateResponse(request, "admin/tuning/workbench/questions.html", context)
 
 
 # --- the queries to choose -----------------------------------------------------------------
 
+TABS = (("golden", _("Golden")), ("recent", _("Recent")), ("failing", _("Failing")))
 LIMIT = 60
+# A golden query with an nDCG@10 below this counts as failing. A guess.
+LOW = 0.6
+READ = 400  # newest searches to read, as many are repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A golden query to choose, with a note."""
+    """A query to choose, with a note and optionally a heading."""
 
     text: str
     note: str
-    collections: tuple[str, ...]
-    opens: bool  # the workbench begins with it
+    collections: tuple[str, ...] = ()
+    heading: str = ""
+    opens: bool = False  # the workbench begins with it
 
 
-def queries(viewer: Viewer) -> Iterator[Listed]:
-    """The newest golden queries that `viewer` may read."""
+def queries(tab: str, viewer: Viewer) -> list[Listed]:
+    """The queries of a tab that `viewer` may read; none for an unknown tab."""
+    listed = {"golden": _golden, "recent": _recent, "failing": _failing}.get(tab)
+    return list(listed(viewer)) if listed else []
+
+
+def _golden(viewer: Viewer) -> Iterator[Listed]:
     rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:LIMIT])
     judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
     judged = dict(judgements.values_list("query").annotate(Count("reference", distinct=True)))
@@ -213,3 +228,40 @@ def queries(viewer: Viewer) -> Iterator[Listed]:
         if row.must_be_first_id:
             notes.append(gettext("with a must-be-first document"))
         yield Listed(row.text, ", ".join(notes), tuple(row.collections), opens=row is opening)
+
+
+def _recent(viewer: Viewer) -> Iterator[Listed]:
+    events = SearchEvent.objects.visible_to(viewer).searches().exclude(query="")
+    seen: dict[str, Listed] = {}
+    for event in events.order_by("-at", "-pk")[:READ]:
+        counted = ngettext("%(count)d result", "%(count)d results", event.total)
+        notes = [counted % {"count": event.total} if event.total else gettext("no results")]
+        if event.unsure:
+            notes.append(gettext("low confidence"))
+        seen.setdefault(
+            event.folded, Listed(event.query, ", ".join(notes), tuple(event.collections))
+        )
+        if len(seen) == LIMIT:
+            break
+    yield from seen.values()
+
+
+def _failing(viewer: Viewer) -> Iterator[Listed]:
+    """Golden queries that the active profile ranks badly, then search gaps."""
+    if configuration.current().active is not None:
+        yield from _low(viewer)
+    for gap in summaries(viewer, limit=LIMIT):
+        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading=gettext("Search gaps"))
+
+
+def _low(viewer: Viewer) -> Iterator[Listed]:
+    weak = weakest(configuration.current().profile(), below=LOW)
+    visible = visible_goldens(weak, viewer)
+    for each in [each for each in weak if each.golden.pk in visible][:LIMIT]:
+        notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
+        if each.first_missed:
+            notes.insert(0, gettext("must-be-first document is not first"))
+        yield Listed(
+            each.golden.text, ", ".join(notes), each.golden.collections,
+            heading=gettext("Golden queries that the active profile ranks badly"),
+        )  # fmt: skip

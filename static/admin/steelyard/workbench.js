@@ -230,7 +230,7 @@
   }
   all("[data-for]", form).forEach(fill);
 
-  // --- classes, and golden queries to pick ---------------------------------------------------
+  // --- tabs: classes, and questions to pick ---------------------------------------------------
   const byClass = form.elements.by_class; // off: the general weights are those of every question
   const EVERY = "general";
   byClass.addEventListener("change", () => byClass.checked && select(root.querySelector(".wb-asked") ?? classPill(EVERY)));
@@ -241,7 +241,11 @@
       each.setAttribute("aria-selected", String(each === pill));
       each.tabIndex = each === pill ? 0 : -1;
     });
-    all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
+    if (pill.dataset.class) {
+      all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
+    } else {
+      list(pill.dataset.tab);
+    }
   }
   const chosenClass = () => root.querySelector('.wb-pill[data-class][aria-selected="true"]').dataset.class;
 
@@ -255,13 +259,16 @@
     text.dataset.shown = text.value;
   }
 
+  const chosenTab = () => root.querySelector('.wb-pill[data-tab][aria-selected="true"]').dataset.tab;
+
   let listed = null; // the markup of the list in sight
-  async function list() {
+  async function list(tab) {
     const queries = document.getElementById("wb-queries");
     queries.setAttribute("aria-busy", "true");
-    const response = await fetch(root.dataset.queries);
+    const response = await fetch(`${root.dataset.queries}?tab=${encodeURIComponent(tab)}`);
     const html = response.ok && !response.redirected ? await response.text() : listed;
-    // A list that did not change stays: a click meanwhile would be lost.
+    if (tab !== chosenTab()) return; // a later tab is on its way
+    // A list that did not change stays: a click between two lists would be lost.
     if (html !== listed) {
       // Who has picked a question goes on from it with the arrow keys.
       const picked = document.activeElement.closest("#wb-queries .wb-query")?.dataset.text;
@@ -330,7 +337,7 @@
   async function showJudgement(answer) {
     await preview();
     confirmed(answer.said);
-    list();
+    list(chosenTab());
     later("measure", measure, MEASURE_MS);
   }
 
@@ -443,7 +450,7 @@
   });
   window.addEventListener("beforeunload", (event) => { if (dirty() && !waiting.save) event.preventDefault(); });
 
-  list().then(() => {
+  list("golden").then(() => {
     const first = root.querySelector("#wb-queries [data-opens]");
     if (!text.value && first) pick(first.dataset.text, first.dataset.collections);
     else { markQuery(); preview(); }
