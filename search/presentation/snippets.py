@@ -290,8 +290,8 @@ _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
 # parts of a name are none. A name is marked if the question has half of its parts, else those that
-# it has. To look for a kind of these takes as long as the headline: it is done only where one of the
-# question's lexemes stands as such a form, or in more places than have a mark.
+# it has. To look for a kind of these takes as long as the headline: it is done only where a lexeme
+# of the question stands as such a form, or in more places than have a mark.
 _MARKED_TEXT = f"""
 (SELECT headline || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
 || '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', CASE WHEN 2 * said > length(headline) - length(t) THEN (
