@@ -199,11 +199,7 @@ class Searcher:
         return [str(self._numbers[int(chunk)]) for chunk in best]
 
     def close(self) -> None:
-        """Say how many questions were embedded anew, and stop the servers."""
-        from ingestion import spaces
-
-        embedder = spaces.query_embedder()
-        print(f"Steelyard's embeddings of questions: {embedder.misses} made, {embedder.hits} kept")
+        """Stop the servers."""
         _stop()
 
 

@@ -33,6 +33,8 @@ _OF_ADDRESSES = LAST_POSITION - _GAP // 2
 _MOST_OCCURRENCES = 100
 LAST_OF_TEXT = LAST_POSITION - _GAP * _MOST_OCCURRENCES
 """What stands behind this position is a reading of a word of the text, and no word of it."""
+# SQL for whether a lexeme's place, with its label, is one of the text or of its web addresses.
+IN_TEXT = f"label = 'D' AND place <= {LAST_OF_TEXT} OR place = {_OF_ADDRESSES}"
 
 
 def joined_sql(text: str) -> str:

@@ -87,7 +87,7 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
 
 def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> str:
     """The statement of a shape. `readable` is the SQL of the collections' ids."""
-    among = RawSQL("ingestion_chunk.id = ANY(%s::bigint[])", ("chunks",), BooleanField())
+    among = RawSQL("ingestion_chunk.id = ANY(%(chunks)s::bigint[])", (), BooleanField())
     rows = (
         Chunk.objects.visible_within_statement()
         .filter(among)
@@ -96,36 +96,30 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> str
             marked=_unless("plain", _marked()) if is_marked else F("text"),
             words=_unless(
                 "uncounted",
-                RawSQL(_WORD_COUNTS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
+                RawSQL(_WORD_COUNTS, (), ArrayField(IntegerField())),  # noqa: S611  # ours
             ),
         )
         .values_list(*(Cast(each, TextField()) if each in _JSON else each for each in columns))
     )
-    text, params = named(rows, "row")
-    # The values stand for the parameters of their names.
-    names = {"chunks", "plain", "uncounted", "question", "spaced"}
-    used_params = {key: name for key, name in params.items() if name in names}
-    for key, name in used_params.items():
-        text = text.replace(f"%({key})s", f"%({name})s")
-    constants = {key: value for key, value in params.items() if key not in used_params}
+    text, constants = named(rows, "row")
     return with_constants(f"WITH readable(id) AS MATERIALIZED ({readable}) {text}", constants)
 
 
 def _unless(among: str, column: RawSQL) -> RawSQL:
     """The column, NULL for the passages of the parameter `among`."""
-    sql = f"CASE WHEN ingestion_chunk.id <> ALL(%s::bigint[]) THEN ({column.sql}) END"
-    return RawSQL(sql, (among, *column.params), output_field=column.output_field)  # noqa: S611
+    sql = f"CASE WHEN ingestion_chunk.id <> ALL(%({among})s::bigint[]) THEN ({column.sql}) END"
+    return RawSQL(sql, column.params, output_field=column.output_field)  # noqa: S611
 
 
 def _marked() -> RawSQL:
     """The marked text; the plain text, read only once, if no word of the question is in it."""
-    marked_sql = marked("%s::tsquery", "question")
+    question = "%(question)s::tsquery"
+    marked_sql = marked(question)
     sql = (
-        f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {marked_sql.sql}"
+        f"CASE WHEN ingestion_chunk.lexemes @@ {question} THEN {marked_sql.sql}"
         f" ELSE {unmarked_sql('ingestion_chunk.text')} END"
     )
-    params = ("question", *marked_sql.params)
-    return RawSQL(sql, params, output_field=marked_sql.output_field)  # noqa: S611  # ours
+    return RawSQL(sql, marked_sql.params, output_field=marked_sql.output_field)  # noqa: S611  # ours
 
 
 # The number of the question's different words that a passage contains, and of all its words, under
@@ -133,5 +127,5 @@ def _marked() -> RawSQL:
 _WORD_COUNTS = """
 (SELECT ARRAY[count(*) FILTER (WHERE lexeme = ANY(held.lexemes)), count(*)]
  FROM (SELECT tsvector_to_array(ingestion_chunk.lexemes) AS lexemes OFFSET 0) held,
-      unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))
+      unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %(spaced)s)))
 """

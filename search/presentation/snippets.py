@@ -290,36 +290,40 @@ _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
 # A compound's joined reading is no word of the text, so that ts_headline does not mark it, and the
 # parts of a name are none. A name is marked if the question has half of its parts, else those that
-# it has. The second forms are looked for if a lexeme of theirs matches: a folded one, or one that
-# stands behind the text.
+# it has. To look for a kind of these takes as long as the headline: it is done only where a lexeme
+# of the question stands as such a form, or in more places than have a mark.
 _MARKED_TEXT = f"""
-(SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, {{question}}, %s)
-|| '{_TEXT_FOLLOWS}' || ingestion_chunk.text
-|| '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', (
+(SELECT headline || '{_TEXT_FOLLOWS}' || ingestion_chunk.text
+|| '{_TEXT_FOLLOWS}' || concat_ws(E'\\n', CASE WHEN 2 * said > length(headline) - length(t) THEN (
     SELECT string_agg(CASE WHEN share < .5 THEN said ELSE name END, E'\\n')
     FROM {{names}} named, LATERAL (
         SELECT avg(is_said::int) AS share, string_agg(word, E'\\n') FILTER (WHERE is_said) AS said
         FROM regexp_split_to_table(parts, ' ') word, LATERAL (
-            SELECT part, part @@ {{question}} AS is_said
+            SELECT part, part @@ query AS is_said
             FROM to_tsvector(ingestion_chunk.text_config::regconfig, word) part
         ) held WHERE part <> ''::tsvector
     ) shares WHERE said IS NOT NULL
-), CASE WHEN ts_filter(ingestion_chunk.lexemes, '{{{{{LABEL}}}}}') @@ {{question}} THEN (
+) END, CASE WHEN is_folded THEN (
     SELECT string_agg(written, E'\\n') FROM {{folds}} folds
-    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ {{question}}
-) END, CASE WHEN EXISTS (
-    SELECT FROM unnest(ingestion_chunk.lexemes)
-    WHERE positions[cardinality(positions)] = {compounds.LAST_POSITION}
-      AND array_to_tsvector(ARRAY[lexeme]) @@ {{question}}
-) THEN (
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, folded) @@ query
+) END, CASE WHEN is_behind THEN (
     SELECT string_agg(DISTINCT written, E'\\n') FROM (
         SELECT compound, to_tsvector(ingestion_chunk.text_config::regconfig, joined)
         FROM {{compounds}} parted UNION ALL
         SELECT written, to_tsvector(ingestion_chunk.text_config::regconfig, joined)
         FROM {{numbers}} numbers UNION ALL
         SELECT acronym, array_to_tsvector(ARRAY[acronym]) FROM {{acronyms}} acronyms
-    ) behind(written, form) WHERE form @@ {{question}}
-) END) FROM (SELECT {{text}} AS t OFFSET 0) normal)
+    ) behind(written, form) WHERE form @@ query
+) END) FROM (SELECT {{text}} AS t, {{question}} AS query OFFSET 0) normal, LATERAL (
+    SELECT ts_headline(ingestion_chunk.text_config::regconfig, t, query, %s) AS headline,
+           regexp_split_to_array(trim(query::text, ''''), ''' [^'']+ ''') AS lexemes OFFSET 0
+) shown, LATERAL (
+    SELECT count(DISTINCT place) FILTER (WHERE {compounds.IN_TEXT}) AS said,
+           bool_or(label = '{LABEL}') AS is_folded,
+           bool_or(place = {compounds.LAST_POSITION}) AS is_behind
+    FROM unnest(ingestion_chunk.lexemes) held, unnest(positions, weights) at(place, label)
+    WHERE lexeme = ANY(shown.lexemes)
+) places)
 """
 
 
@@ -364,5 +368,4 @@ def marked(question: str, *params: str) -> RawSQL:
         numbers=numbers_sql("t"),
         acronyms=acronyms_sql("t", "ingestion_chunk.text_config::regconfig"),
     )
-    values = (*params, _OPTIONS, *params * 5)
-    return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))
+    return RawSQL(sql, (*params, _OPTIONS), output_field=_MarkedText(" ".join(params)))

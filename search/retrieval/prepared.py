@@ -25,9 +25,11 @@ from common.database import may_prepare, preparing
 
 # Shapes in use are few: signals that run, boosts that match, profiles. A guess.
 MOST_SHAPES = 128
-# Postgres plans again after ANALYZE, which may come a minute after an import; a plan for a library
-# that was small must not serve a large one until then. Reading and planning take some 3 ms.
-PLAN_SECONDS = 60.0
+# Postgres plans again after ANALYZE, which comes a minute or two after an import as a rule; where
+# it does not, a plan for a library that was small must not serve a large one for long. Reading and
+# planning its statements takes a search 7 ms, and on a site with few readers a connection waits for
+# its next search longer than a minute.
+PLAN_SECONDS = 600.0
 
 _PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 Rows = list[tuple[Any, ...]]

@@ -152,6 +152,7 @@ class TestMarks:
             ("http", "HttpResponseNotAllowed, http", "HttpResponseNotAllowed, <mark>http</mark>"),
             ("foreign key on delete", "ForeignKey.on_delete", "<mark>ForeignKey.on_delete</mark>"),
             ("save form", "Call form.save() now", "Call <mark>form.save</mark>() now"),
+            ("parts", "See an.org/spare-parts", "See an.org/spare-<mark>parts</mark>"),
             ("C++", "In C++ it is.", "In <mark>C++</mark> it is."),
             ("R&D", "Our R&D, and R.", "Our <mark>R&amp;D</mark>, and <mark>R</mark>."),
         ],
