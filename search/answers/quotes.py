@@ -83,7 +83,7 @@ def extract(
     shown = sorted(ranked, key=lambda pair: pair[0] not in sides)
     best = shown[0][0]
     own = [pair for pair in shown if pair[0].held or not (lookup.is_bare and best.held)]
-    quotes = _best(own, most, fewest=len(sides) or 1)
+    quotes = _best(own, most, sides)
     sure = answerability(query.text, ranked, quotes[0], context, confidence, lookup)
     is_found = best.defines or gives_number(query.text, best.text)
     return Extract(tuple(quotes), sure, sure >= SURE and is_found and not _announces(best))
@@ -136,13 +136,18 @@ def _cosines(
     return rows
 
 
-def _best(ranked: Sequence[tuple[Offer, float]], most: int, fewest: int) -> list[Quote]:
-    """The first pieces of a ranking, from different passages, until one scores much lower."""
+def _best(ranked: Sequence[tuple[Offer, float]], most: int, sides: Sequence[Offer]) -> list[Quote]:
+    """The first pieces of a ranking until one scores much lower: from different passages, but for
+    the sides of a comparison, which may be sections of one.
+    """
     best: list[Quote] = []
     for offer, score in ranked:
+        fewest = len(sides) or 1
         if len(best) >= most or (len(best) >= fewest and score < best[0].score - GAP):
             break
-        if any(quote.passage == offer.passage.number for quote in best):
+        own = [quote for quote in best if quote.passage == offer.passage.number]
+        section = offer.parts[offer.at].section
+        if any(offer not in sides or quote.marked.section == section for quote in own):
             continue
         places = piece_around(offer.passage, offer.parts, offer.at)
         parts = tuple(offer.parts[place] for place in places)

@@ -279,6 +279,15 @@ def shown(question: str, blocks: Sequence[tuple[str, str]] = SETTINGS) -> str:
     return quoted_answer(answer, found.quotes, is_marked=found.is_marked).text
 
 
+def test_a_comparison_quotes_two_sections_of_a_passage() -> None:
+    blocks = [("heading", "EN 50308"), ("paragraph", "Guard rails and hatches."),
+              ("heading", "EN 365"), ("paragraph", "Marking of harnesses.")]  # fmt: skip
+    text = shown("Compare EN 50308 and EN 365", blocks)
+    assert "#### EN 50308 [1]\n\nGuard rails and hatches." in text
+    assert "#### EN 365 [2]\n\nMarking of harnesses." in text
+    assert "Guard" not in shown("What is EN 365?", blocks)
+
+
 def test_a_definition_has_its_name_and_all_its_lines() -> None:
     assert shown("What is the default of MAIL_TIMEOUT?") == (
         "#### MAIL_TIMEOUT [1]\n\nDefault: 30 (seconds)\n\n"
