@@ -14,7 +14,7 @@ from search.answers.checking.names import bare, names, same_name
 from search.answers.checking.numerals import cardinals, ordinals
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Statement
-from search.answers.question_forms import NUMBER
+from search.answers.question_forms import NUMBER, sides_of
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import YEAR, RecordLookup, numbered_names
@@ -68,7 +68,8 @@ def answerability(
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
     said = " ".join([best.passage.title, *best.path, *parts])
-    is_absent = _is_of_neighbour(question, said, lookup) or _lacks_a_name(question, context)
+    is_neighbour = not sides_of(question) and _is_of_neighbour(question, said, lookup)
+    is_absent = is_neighbour or _lacks_a_name(question, context)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.errors import EmbeddingError
@@ -112,8 +111,10 @@ def _of_sides(question: str, offers: Sequence[Offer]) -> list[Offer]:
     firsts: list[Offer] = []
     for words_of_side in sides_of(question):
         side = QuestionWords(dict.fromkeys(words_of_side, 1.0))
-        about = (each for each in offers if side.share(side.lexemes_in(each.in_context)) == 1)
-        firsts += islice(about, 1)
+        about = [each for each in offers if side.share(side.lexemes_in(each.in_context)) == 1]
+        # Best below a heading that says it: 12 is also a number of seats.
+        about.sort(key=lambda each: side.share(side.lexemes_in("".join(each.path[-1:]))) < 1)
+        firsts += about[:1]
     return firsts if len(set(firsts)) > 1 else []
 
 

@@ -286,6 +286,10 @@ def test_a_comparison_quotes_two_sections_of_a_passage() -> None:
     assert "#### EN 50308 [1]\n\nGuard rails and hatches." in text
     assert "#### EN 365 [2]\n\nMarking of harnesses." in text
     assert "Guard" not in shown("What is EN 365?", blocks)
+    rooms = [(kind, text.replace("EN ", "Room ")) for kind, text in blocks]
+    held = Context((*manual(rooms).passages, passage(2, "Bread needs yeast.")))
+    query = Query("Compare Room 50308 and Room 365")
+    assert extract(query, held, embedder=None, most=3, confidence=1).answerability > 0.45
 
 
 def test_a_definition_has_its_name_and_all_its_lines() -> None:
