@@ -190,3 +190,10 @@ def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: 
     response = ask("papers", missing)
     assert response.low_confidence
     assert response.evidence is not EvidenceLevel.STRONG
+
+
+def test_a_number_with_a_slash_or_a_point_asks_for_its_record() -> None:
+    text = "# Papers\n\n## Parcel 112/4\n\nThe estate.\n\n## Parcel 112/14\n\nA cable.\n\n"
+    make_document(make_collection("papers"), f"{text}## Room 2.07\n\nA piano.\n", file_name="p.md")
+    for number, record in (("112/4", "estate"), ("112/14", "cable"), ("2.07", "piano")):
+        assert record in quote(ask("papers", number), is_remote=False)[1]
