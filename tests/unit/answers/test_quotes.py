@@ -401,6 +401,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
         ("How many beams are in the shed?", "The beams came to the shed on 19 March.", False),
         ("How many beams came in March?", "On 19 March 7 beams came.", True),
+        ("How many beams are in the shed?", "The beams dry in the shed for 30 days.", False),
+        ("How many days do the beams dry?", "The beams dry for 30 days.", True),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),
