@@ -236,6 +236,8 @@ class TestEditions:
             assert "Perhaps a new edition" in desk.get(f"{LIST}{page}").content.decode()
         assert " · Search it · Perhaps a new edition" in strip_tags(status.links(again))
         assert "perhaps a new edition" in desk.get("/admin/").content.decode()
+        queue = desk.get(QUEUE).content.decode()
+        assert re.findall(r'<section class="sy-panel" id="(\w+)"', queue)[0] == "editions"
         decide(desk, again, "edition")
         old.refresh_from_db()
         assert (old.superseded_by, waiting(desk)) == (again, {})
