@@ -68,8 +68,7 @@ def answerability(
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
     said = " ".join([best.passage.title, *best.path, *parts])
-    is_neighbour = not sides_of(question) and _is_of_neighbour(question, said, lookup)
-    is_absent = is_neighbour or _lacks_a_name(question, context)
+    is_absent = _is_of_neighbour(question, said, lookup) or _lacks_a_name(question, context)
     logit = (
         CONFIDENCE * sure
         + MARGIN * _margin(rivals, lookup)
@@ -124,8 +123,11 @@ def _lacks_a_name(question: str, context: Context) -> bool:
 
 def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
     """Whether a piece says a numbered name of the question with other numbers alone: of hall B,
-    where hall A is asked for, of the second quarter in place of the third.
+    where hall A is asked for, of the second quarter in place of the third. Of a comparison each
+    piece says one of two names.
     """
+    if sides_of(question):
+        return False
     said = [*numbered_names(piece), *_ordered_names(piece)]
     for word, code in (*lookup.numbered, *_ordered_names(question)):
         codes = {other for name, other in said if name == word}
