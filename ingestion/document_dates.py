@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+from ingestion.lexical.written_dates import MONTHS
+
 
 class DateKind(StrEnum):
     DOCUMENT = "document"
@@ -42,6 +44,12 @@ _NAMED = (
     re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"),
     re.compile(r"(?:^|(?<=[\s(\[_]))((?:19|20)\d\d)()-(0[1-9]|1[0-2])(?=[\s)\],_]|$)"),
     re.compile(r"(?:^|(?<=[\s(\[_])|(?<=[a-z]-))((?:19|20)\d\d)(?=[\s)\],_]|-[a-zA-Z]|$)"),
+)
+# 14 November 2024, 12. März 2025, March 2025, March 3, 2025.
+_WRITTEN = re.compile(
+    r"(?i)(?:\b(\d\d?)(?:\.|st|nd|rd|th)?\s(?:of |de )?)?"
+    rf"\b({'|'.join(sorted(MONTHS, key=len, reverse=True))})\b\.?"
+    r"(?:\s(\d\d?)(?:st|nd|rd|th)?,)?\s(?:de )?((?:19|20)\d\d)\b"
 )
 
 # What `date_of` reads of a document and of its version, as columns of a passage.
@@ -90,11 +98,14 @@ def _stated(row: Mapping[str, Any], latest: int) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)  # a page of results names each document several times
 def _in_name(name: str, latest: int) -> tuple[str, ...]:
+    written = (
+        (year, f"{MONTHS[month.casefold()]:02}", f"{int(before or after or 0):02}")
+        for before, month, after, year in _WRITTEN.findall(name)
+    )
+    named = ((m[1], *m.groups()[2:]) for form in _NAMED for m in form.finditer(name))
+    dates = (*written, *named)
     return tuple(
-        "-".join((match[1], *match.groups()[2:]))
-        for form in _NAMED
-        for match in form.finditer(name)
-        if EARLIEST <= int(match[1]) <= latest
+        "-".join(each).removesuffix("-00") for each in dates if EARLIEST <= int(each[0]) <= latest
     )
 
 

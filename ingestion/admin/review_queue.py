@@ -86,6 +86,7 @@ class ReviewPages(OwnPages[Document]):
         for kind, condition in {**currency.review_states(), "editions": undecided}.items():
             documents = rows.filter(condition).order_by("review_by", "pk")
             lists.append((kind, KINDS[kind], documents.count(), documents[:MAX_LISTED]))
+        lists.sort(key=lambda each: not each[2])  # what has documents first
         context = {"lists": lists, "may_change": self.has_change_permission(request)}
         return self.page(request, "ingestion/document/review.html", gettext("Review"), context)
 

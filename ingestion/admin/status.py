@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -101,14 +101,14 @@ def links(document: Document) -> SafeString:
             gettext("It needs text recognition (OCR)."),
         )
     if document.current is not None:
+        said = completeness.note(document.current.completeness), edition(document), content
         content = format_html(
-            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a> {} {}',
+            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a>{}',
             document.get_absolute_url(),
             gettext("Read it"),
             reverse("search:page", query={"document": str(document.public_id)}),
             gettext("Search it"),
-            completeness.note(document.current.completeness),
-            format_html("{} {}", edition(document), content),
+            format_html_join("", " · {}", ((each,) for each in said if each)),
         )
     return live(document, "links", content)
 

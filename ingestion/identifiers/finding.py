@@ -185,7 +185,9 @@ BARE_PART = "Part of an identifier"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _DIGIT_GROUPS = re.compile(r"(?<![\w.,-])[0-9]{2,8}(?:-[0-9]{2,8}){1,3}(?![\w-]|[.,][0-9])")
 _ZERO_LED = re.compile(r"(?<![\w.,:-])0[0-9]{3,11}(?![\w:-]|[.,][0-9])")
-_WHOLE_NUMBER = re.compile(r"\s*([0-9]{3,12}(?:[-/ ]?[A-Za-z]{1,2})?)\s*")
+_WHOLE_NUMBER = re.compile(
+    r"\s*([0-9]{3,12}(?:[-/ ]?[A-Za-z]{1,2})?|[0-9]{1,4}[./][0-9]{1,4}[A-Za-z]?)\s*"
+)
 
 
 def _bare_parts(query: str) -> Iterator[Mention]:
@@ -198,7 +200,7 @@ def _bare_parts(query: str) -> Iterator[Mention]:
         yield Mention(BARE_PART, match.group(), match.group(), start, end, "lower", loose=True)
     whole = _WHOLE_NUMBER.fullmatch(query)
     if whole and not _YEAR.fullmatch(whole[1]):
-        canonical = re.sub(r"[-/ ]", "", whole[1].casefold())
+        canonical = re.sub(r"[-/ ](?=[a-z])", "", whole[1].casefold())
         start, end = whole.span(1)
         yield Mention(BARE_PART, whole[1], canonical, start, end, "lower", loose=True)
 

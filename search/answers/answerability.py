@@ -9,12 +9,12 @@ from itertools import permutations, product
 
 from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
-from search.answers.checking.dates import dates
+from search.answers.checking.figure_parsing import figures
 from search.answers.checking.names import bare, names, same_name
 from search.answers.checking.numerals import cardinals, ordinals
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Statement
-from search.answers.question_forms import NUMBER
+from search.answers.question_forms import NUMBER, sides_of
 from search.answers.quote_pieces import Quote
 from search.answers.quote_scoring import IDENTIFIER, Offer, QuestionWords, question_weights
 from search.presentation.records import YEAR, RecordLookup, numbered_names
@@ -36,7 +36,7 @@ WIDEST = 6.0  # margins beyond it say no more; a guess
 USUAL_CONFIDENCE = 0.68
 
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
-_COUNT = re.compile(r"\b(?:how many|wie viele)\b", re.IGNORECASE)
+_COUNT = re.compile(r"\b(?:how many|wie viele)\b\s*(\w*(?:\s\w+)?)", re.IGNORECASE)
 _WORD = re.compile(r"\s+(\w+)")
 
 
@@ -83,9 +83,15 @@ def answerability(
 
 
 def gives_number(question: str, sentence: str) -> bool:
-    """Whether a question asks for a number, and a sentence has one: no day, if it asks how many."""
-    for day in reversed([*dates(sentence)] if _COUNT.search(question) else ()):
-        sentence = sentence[: day.start] + sentence[day.end :]
+    """Whether a question asks for a number, and a sentence has one: if it asks how many, no day,
+    and no measure unless it asks for one (“how many minutes”).
+    """
+    if count := _COUNT.search(question):
+        is_measure = any(each.unit for each in figures(f"2 {count[1]}"))
+        for each in reversed([*figures(sentence)]):
+            is_other = each.unit and not is_measure and each.unit.dimension != "share"
+            if each.dates or is_other:
+                sentence = sentence[: each.start] + sentence[each.end :]
     return NUMBER.search(question) is not None and _has_number(sentence)
 
 
@@ -117,8 +123,11 @@ def _lacks_a_name(question: str, context: Context) -> bool:
 
 def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
     """Whether a piece says a numbered name of the question with other numbers alone: of hall B,
-    where hall A is asked for, of the second quarter in place of the third.
+    where hall A is asked for, of the second quarter in place of the third. Of a comparison each
+    piece says one of two names.
     """
+    if sides_of(question):
+        return False
     said = [*numbered_names(piece), *_ordered_names(piece)]
     for word, code in (*lookup.numbered, *_ordered_names(question)):
         codes = {other for name, other in said if name == word}

@@ -36,10 +36,10 @@ STOP = frozenset(
     ihn ihnen ihr ihre ihrem ihren ihrer im immer ins ist ja jede jedem jeden jeder jedes jedoch
     kann kein keine keinem keinen keiner können könnte lange machen man mehr mein meine mit muss
     müssen nach neben nein nicht nichts noch nun nur ob oder oft ohne schon sehr sein seine seinem
-    seinen seiner seit selbst sich sie sind soll sollen sollte sollten sondern sonst sowie um und
-    uns unser unsere unter viel viele vom von vor wann waren warum weil welche welcher welches
-    wem wen wenn wer werden wie wieder wieso wir wird wo wurde wurden während zu zum zur zwar
-    zwischen über
+    seinen seiner seit selbst sich sie sind soll sollen sollte sollten sondern sonst sowie tue tun
+    tut um und uns unser unsere unter viel viele vom von vor wann waren warum weil welche welcher
+    welches wem wen wenn wer werden wie wieder wieso wir wird wo wurde wurden während zu zum zur
+    zwar zwischen über
     al cada como con cuando cuál cuáles cuántas cuánto cuántos cómo cuándo de del dónde el ella
     ello en es esa ese esos esta este esto estos fue fueron ha han la las le lo los más
     para pero por que quién qué se según ser sobre su sus también un una unas unos y

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from ingestion.embedding import CachedQueryEmbedder, Vectors
 from ingestion.errors import EmbeddingError
@@ -83,7 +82,7 @@ def extract(
     shown = sorted(ranked, key=lambda pair: pair[0] not in sides)
     best = shown[0][0]
     own = [pair for pair in shown if pair[0].held or not (lookup.is_bare and best.held)]
-    quotes = _best(own, most, fewest=len(sides) or 1)
+    quotes = _best(own, most, sides)
     sure = answerability(query.text, ranked, quotes[0], context, confidence, lookup)
     is_found = best.defines or gives_number(query.text, best.text)
     return Extract(tuple(quotes), sure, sure >= SURE and is_found and not _announces(best))
@@ -112,8 +111,10 @@ def _of_sides(question: str, offers: Sequence[Offer]) -> list[Offer]:
     firsts: list[Offer] = []
     for words_of_side in sides_of(question):
         side = QuestionWords(dict.fromkeys(words_of_side, 1.0))
-        about = (each for each in offers if side.share(side.lexemes_in(each.in_context)) == 1)
-        firsts += islice(about, 1)
+        about = [each for each in offers if side.share(side.lexemes_in(each.in_context)) == 1]
+        # Best below a heading that says it: 12 is also a number of seats.
+        about.sort(key=lambda each: side.share(side.lexemes_in("".join(each.path[-1:]))) < 1)
+        firsts += about[:1]
     return firsts if len(set(firsts)) > 1 else []
 
 
@@ -136,13 +137,18 @@ def _cosines(
     return rows
 
 
-def _best(ranked: Sequence[tuple[Offer, float]], most: int, fewest: int) -> list[Quote]:
-    """The first pieces of a ranking, from different passages, until one scores much lower."""
+def _best(ranked: Sequence[tuple[Offer, float]], most: int, sides: Sequence[Offer]) -> list[Quote]:
+    """The first pieces of a ranking until one scores much lower: from different passages, but for
+    the sides of a comparison, which may be sections of one.
+    """
     best: list[Quote] = []
     for offer, score in ranked:
+        fewest = len(sides) or 1
         if len(best) >= most or (len(best) >= fewest and score < best[0].score - GAP):
             break
-        if any(quote.passage == offer.passage.number for quote in best):
+        own = [quote for quote in best if quote.passage == offer.passage.number]
+        section = offer.parts[offer.at].section
+        if any(offer not in sides or quote.marked.section == section for quote in own):
             continue
         places = piece_around(offer.passage, offer.parts, offer.at)
         parts = tuple(offer.parts[place] for place in places)

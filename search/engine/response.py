@@ -37,7 +37,7 @@ from search.presentation.notices import (
     loosened,
     unreadable_notes,
 )
-from search.presentation.records import RecordLookup
+from search.presentation.records import NO_LOOKUP, RecordLookup
 from search.presentation.results import Result, results_for
 from search.query.language import OtherLanguage, other_language, unfamiliar
 from search.query.spelling_correction import correctable
@@ -151,8 +151,17 @@ class SearchResponse:
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the confidence is below the profile's threshold; False if unknown."""
-        return self.confidence is not None and self.confidence < self.profile.confidence_threshold
+        """Whether the confidence is below the profile's threshold, or no result holds the record
+        that the question asks for by its number alone; False if unknown.
+        """
+        if self.confidence is None:
+            return False
+        return self.confidence < self.profile.confidence_threshold or self._lacks_record
+
+    @property
+    def _lacks_record(self) -> bool:
+        lookup = self.results[0].lookup if self.results else NO_LOOKUP
+        return lookup.is_bare and not any(each.holds_record for each in self.results)
 
     @property
     def fits_nothing(self) -> bool:

@@ -16,10 +16,12 @@ from django.http import HttpRequest
 from common import UserError
 from common.accounts import quotas
 from common.api.throttles import seconds_to_wait
+from ingestion.edition_titles import edition_title
 from search.analytics.pseudonyms import is_recorded, visitor_of
 from search.answers import answering, recording
+from search.answers.checking.conflicts import FIRST
 from search.answers.domain import Answered, Mode, State
-from search.answers.question_forms import Form, form_of
+from search.answers.question_forms import Form, form_of, sides_of
 from search.answers.rendering import has_two_sides
 from search.answers.request import AnswerRequest
 from search.domain import Query, QueryFilters
@@ -72,27 +74,31 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
     where no piece surely answers a question that was only searched for.
 
     Questions are answered once they are submitted, never while their words are typed; other
-    searches where the reader asks for it. Links on other sites spend no budget of a model.
+    searches where the reader asks for it, or two editions disagree. Links on other sites spend no
+    budget of a model.
     """
     translates = bool(response.language_gap) and settings.ANSWERS_GENERATED
-    if response.page > 1 or not response.results or (response.fits_nothing and not translates):
+    fits_nothing = response.fits_nothing and form_of(response.query.original) is not Form.COUNT
+    if response.page > 1 or not response.results or (fits_nothing and not translates):
         return PageAnswer()
     by_model = settings.ANSWERS_GENERATED and settings.ANSWERS_AUTOMATIC != "quotes"
-    is_automatic = settings.ANSWERS_AUTOMATIC != "no" and deserves_answer(response.query)
+    is_question = deserves_answer(response.query)
+    is_automatic = settings.ANSWERS_AUTOMATIC != "no" and (is_question or _has_editions(response))
     is_wanted = is_automatic or form.cleaned_data["ask"]
-    if response.fits_nothing or not is_wanted or not may_start(request, may_write=by_model):
+    if fits_nothing or not is_wanted or not may_start(request, may_write=by_model):
         return PageAnswer(offers=True)
-    unanswered = PageAnswer(asks_model=by_model and is_automatic, offers=True)
+    unanswered = PageAnswer(asks_model=by_model and is_automatic and is_question, offers=True)
     is_typed = request.htmx and "X-Submitted" not in request.headers  # type: ignore[attr-defined]
     is_quoted = not is_typed and (is_automatic or not by_model)
     # Until a model has written: the asking for its text is what is recorded and counted.
-    quoted = _quoted(request, form, response, is_counted=not by_model) if is_quoted else None
+    is_counted = not by_model and (is_question or form.cleaned_data["ask"])
+    quoted = _quoted(request, form, response, is_counted=is_counted) if is_quoted else None
     if quoted is None:
         return unanswered
     answered, record = quoted
     if answered.state is not State.DONE and (by_model or not form.cleaned_data["ask"]):
         # The results may still answer: nobody asked for a verdict on them.
-        return replace(unanswered, offers=by_model, record=record)
+        return replace(unanswered, offers=by_model or not is_question, record=record)
     said = answered.notes if answered.state is State.REFUSED else response.sentences
     notes = tuple(each for each in answered.notes if each not in said)
     own = replace(answered, notes=notes, degraded=())  # without what the page says by itself
@@ -133,6 +139,7 @@ def _quoted(
     # Nobody asked for a box: one over a passage that hardly answers misleads, and the passage
     # stands among the results anyway. .67 for the usual .2.
     is_unsure = (answered.confidence or 0.0) < parameters.refuse_below**0.25
+    is_unsure = is_unsure or not deserves_answer(response.query)
     if is_unsure and not form.cleaned_data["ask"] and not has_two_sides(answered):
         answered = replace(answered, state=State.REFUSED, text=parameters.refusal, sentences=())
     return answered, partial(_store, answered, question) if is_stored else None
@@ -155,6 +162,13 @@ def _is_of(result: Result, answered: Answered) -> bool:
     return passage.document_id == result.document_id and passage.heading_path == tuple(path)
 
 
+def _has_editions(response: SearchResponse) -> bool:
+    """Whether two editions of a document are among the first results, whose figures may differ."""
+    first = (each for result in response.results[:FIRST] for each in (result, *result.copies))
+    stems = [(each.collection_id, edition_title(each.title).stem) for each in first]
+    return len(set(stems)) < len(stems)
+
+
 def deserves_answer(query: Query) -> bool:
     """Whether a query is a question in natural language rather than a lookup.
 
@@ -167,6 +181,8 @@ def deserves_answer(query: Query) -> bool:
         return False
     if form_of(query.original) is Form.COURTESY:
         return False
+    if sides_of(query.text):
+        return True
     words = _WORD.findall(query.text.casefold())
     if query.original.rstrip().endswith(("?", "\uff1f")):
         return len(words) >= FEWEST_WORDS or len(query.original) >= SHORTEST_QUESTION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.parsing.page_pictures import is_deck
@@ -69,3 +69,10 @@ def page_label(page: int | None, media_type: str) -> str:
     if is_deck(media_type):
         return gettext("slide %(page)d") % {"page": page}
     return gettext("page %(page)d") % {"page": page}
+
+
+def pages_label(count: int, media_type: str) -> str:
+    """ "3 pages", of a deck "3 slides"."""
+    if is_deck(media_type):
+        return ngettext("%(count)s slide", "%(count)s slides", count) % {"count": count}
+    return ngettext("%(count)s page", "%(count)s pages", count) % {"count": count}

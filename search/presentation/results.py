@@ -23,7 +23,7 @@ from ingestion.parsing.page_pictures import is_deck, is_drawn
 from search.domain import Group, Hit, Query, TermStatistic
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
-from search.presentation.records import NO_LOOKUP, RecordLookup
+from search.presentation.records import NO_LOOKUP, RecordLookup, numbered_names
 from search.presentation.result_rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, mark_spans, snippet
 from search.retrieval.phrases import phrase_places
@@ -136,6 +136,13 @@ class Result:
         return self.group.best
 
     @property
+    def holds_record(self) -> bool:
+        """Whether its title, the headings of its section, or its text hold what is looked up."""
+        path = self.section.path if self.section else self.heading_path
+        is_said = any(name in self.lookup.numbered for name in numbered_names(self.text))
+        return is_said or any(self.lookup.holders([(self.title, *path)], [self.text]))
+
+    @property
     def section_text(self) -> str:
         """The marked text of the section that matched; of the passage without one."""
         return within(self.section, self.marked)[0]
@@ -185,8 +192,8 @@ class Result:
 
     @property
     def siblings(self) -> tuple[Result, ...]:
-        """The best of `folded` from other sections of the document, one each."""
-        seen = {self.heading}
+        """The best of `folded` from other sections of the document, one each, by their names."""
+        seen = {self.heading, self.title}
         others = []
         for passage in self.folded:
             if passage.heading not in seen:

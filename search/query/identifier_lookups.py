@@ -26,6 +26,7 @@ _OPENINGS = frozenset(
 # Words that ask: a text that answers need not have them. Shorter ones are not looked for.
 ASKING = _OPENINGS | frozenset(
     """
+    long often much many lange viel viele
     list describing explaining showing telling mean means overview summarize summarise compare whose
     which when
     liste nenne erläutere erklär erzähl erzähle welche welcher welches wieso warum wann vergleiche

@@ -49,7 +49,7 @@ CONTEXT = 2  # known words of the query, its rarest, with which a neighbour is c
 MOST_READ = 200
 MOST_LIKE = 2
 SAME_END = 2
-# Letters that a word shares with its stem: stemmers remove only endings.
+# Letters that a word shares with its stem: stemmers remove endings, and in German the dots.
 SAME_BEGINNING = 2
 # The maximum difference in length, in letters.
 MOST_DIFFERENCE = 2
@@ -131,7 +131,8 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text) AS t
     ) whole, regexp_split_to_table(t || ' ' || lower({humps_sql("t")}), '[^[:alpha:]]+') one
-    WHERE left(lower(one), {SAME_BEGINNING}) = left(nearest.lexeme, {SAME_BEGINNING})
+    WHERE left(translate(lower(one), 'äöü', 'aou'), {SAME_BEGINNING})
+        = left(translate(nearest.lexeme, 'äöü', 'aou'), {SAME_BEGINNING})
 ) spelt
 WHERE nearest.lexeme = ANY(tsvector_to_array(
     to_tsvector(held.text_config::regconfig, spelt.word)

@@ -29,6 +29,7 @@ from search.presentation.labels import (
     CLASS_LABELS,
     measure_label,
     page_label,
+    pages_label,
     rule_text,
     tier_reason,
 )
@@ -41,6 +42,7 @@ from search.tuning.judging import GRADES
 register = template.Library()
 register.simple_tag(score_figures.score_bar)
 register.filter("page_label", page_label)
+register.filter("pages_label", pages_label)
 register.filter("tags", tags_of)
 for label in (rule_text, tier_reason, reason):
     register.filter(label)

@@ -18,6 +18,7 @@ from kbsite.demo import documents
 from search.answers.domain import SURE, AnswerParameters, Passage
 from search.answers.making.searching import context_of_all
 from search.answers.quotes import Extract, extract
+from search.domain import EvidenceLevel
 from search.engine import configuration
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
@@ -171,3 +172,28 @@ def test_the_demo_has_a_register_whose_records_share_a_passage() -> None:
         response = ask("workshop", name)
         assert response.results[0].heading == name
         assert quote(response, is_remote=True)[1] == text
+
+
+@pytest.mark.parametrize(
+    ("missing", "held"),
+    [
+        ("PZN 09999999", "PZN 04562798"),
+        ("form BL-99", "form BL-7"),
+        ("parcel 300/2", "parcel 112/4"),
+    ],
+)
+def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: str) -> None:
+    text = "# Papers\n\n## PZN 04562798\n\nArticain.\n\n## Form BL-7\n\nA loan.\n\n"
+    text += "## Parcel 112/4\n\nThe estate.\n"
+    make_document(make_collection("papers"), text, file_name="papers.md")
+    assert ask("papers", held).results[0].holds_record
+    response = ask("papers", missing)
+    assert response.low_confidence
+    assert response.evidence is not EvidenceLevel.STRONG
+
+
+def test_a_number_with_a_slash_or_a_point_asks_for_its_record() -> None:
+    text = "# Papers\n\n## Parcel 112/4\n\nThe estate.\n\n## Parcel 112/14\n\nA cable.\n\n"
+    make_document(make_collection("papers"), f"{text}## Room 2.07\n\nA piano.\n", file_name="p.md")
+    for number, record in (("112/4", "estate"), ("112/14", "cable"), ("2.07", "piano")):
+        assert record in quote(ask("papers", number), is_remote=False)[1]

@@ -52,6 +52,13 @@ def ask(
     return search(text, viewer=viewer, choices=choices, **options)
 
 
+def test_a_word_that_begins_with_an_umlaut_is_corrected() -> None:
+    """German stems have none."""
+    shelf = make_collection("Arzneien", language="de")
+    make_document(shelf, "Die Höchstdosis Articain steht auf der Packung.", file_name="dosis.txt")
+    assert ask("höchstdosiss Articain").corrected_from == "höchstdosiss Articain"
+
+
 def test_both_of_two_misspelt_words_are_corrected() -> None:
     """The passages of a stem that are read first all have another word of it."""
     shelf = make_collection("Manual", language="en")

@@ -40,6 +40,10 @@ def dated(title: str = "Rental terms", **values: Any) -> DocumentDate:
         ("20260312 minutes", "2026-03-12"),
         ("Price list 2026-03", "2026-03"),
         ("Budget 2027", "2027"),
+        ("Minutes of the trust, 14 November 2024", "2024-11-14"),
+        ("Protokoll vom 2. März 2025", "2025-03-02"),
+        ("Minutes, March 3rd, 2025", "2025-03-03"),
+        ("Newsletter Mai 2025", "2025-05"),
     ],
 )
 def test_a_title_dates_its_document(title: str, value: str) -> None:

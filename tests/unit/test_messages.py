@@ -15,7 +15,7 @@ from django.utils.translation.template import templatize
 
 from ingestion.files import filetypes
 from kbsite.management.commands.makemessages import MARKERS, is_for_readers
-from search.presentation.labels import page_label
+from search.presentation.labels import page_label, pages_label
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = re.compile(r"%%|%(?:\(\w+\))?[sdg]|\{\w+\}|</?\w+[^>]*>")
@@ -92,6 +92,8 @@ def test_the_page_of_a_passage_is_named_in_the_readers_language() -> None:
     with override("de"):
         assert page_label(2, "application/pdf") == "Seite 2"
         assert page_label(2, filetypes.PPTX.media_type) == "Folie 2"
+        assert pages_label(1, "application/pdf") == "1 Seite"
+        assert pages_label(4, filetypes.PPTX.media_type) == "4 Folien"
 
 
 def test_templates_have_no_words_that_are_not_translated() -> None:

@@ -10,7 +10,13 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.errors import SearchError
 from search.query import parse
 from search.query.parse import MAX_QUERY_CHARS
-from search.query.spelling_correction import Neighbour, correctable, corrected, edit_distance
+from search.query.spelling_correction import (
+    Neighbour,
+    checked,
+    correctable,
+    corrected,
+    edit_distance,
+)
 
 WORDS = st.text(alphabet="abcde", max_size=7)
 
@@ -106,3 +112,8 @@ def test_correctable_words_have_correct_offsets(text: str) -> None:
         return
     for word in correctable(query):
         assert query.original[word.start : word.end] == word.text
+
+
+def test_words_of_asking_are_no_words_that_a_text_lacks() -> None:
+    for text in ("lightning how long to wait", "wie lange gilt es"):
+        assert not {"long", "lange"} & {word for word, _ in checked(parse(text, DEFAULT_PATTERNS))}

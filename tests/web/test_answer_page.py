@@ -179,6 +179,12 @@ def test_nothing_is_offered_where_nothing_seems_to_fit(client: Client) -> None:
     assert QUOTE not in html
 
 
+def test_the_number_of_documents_is_said_though_nothing_seems_to_fit(client: Client) -> None:
+    html = client.get("/", {"q": "how many documents are there"}).content.decode()
+    assert re.search(r"<p>\d+ documents</p>", html)
+    assert "Probably nothing here" not in html
+
+
 def test_readers_see_no_confidence_and_staff_how_it_was_made(
     client: Client, administrator: User
 ) -> None:

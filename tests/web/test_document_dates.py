@@ -152,3 +152,16 @@ def test_an_answer_gives_both_figures_where_editions_disagree(
     assert sorted(each.date.value for each in found if each.date) == ["2023", "2026"]
     result = answered(answering.answer(AnswerRequest(QUESTION, viewer=None)), Caller(None, "x"))
     assert note in result.notes
+
+
+def test_words_alone_show_both_editions_where_they_disagree(
+    client: Client, handbook: Collection, terms: Document
+) -> None:
+    words = {"q": "booking free"}  # no question: it has an answer of its own only if asked for
+    alone = client.get("/", words).content.decode()
+    assert ("Sources disagree" in alone, "Answer this" in alone) == (False, True)
+    old = TERMS.replace("2026", "2023").replace("48", "24")
+    make_document(handbook, old, file_name="old.md")
+    page = client.get("/", words).content.decode()
+    assert "Sources disagree. 2026: 48 hours (source 1); 2023: 24 hours (source 2)." in page
+    assert not Answer.objects.exists()  # nobody asked

@@ -15,10 +15,12 @@ from django.core import mail
 from django.core.mail import EmailMessage
 from django.core.management import call_command
 from django.test import Client
+from django.utils.html import strip_tags
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
+from ingestion.admin import status
 from ingestion.documents import processing_steps
 from ingestion.documents.currency import declare
 from ingestion.documents.restricted_readers import Readers
@@ -252,7 +254,10 @@ class TestEditions:
         assert waiting(desk) == {"editions": ["Travel policy"]}
         for page in (f"{again.pk}/change/", f"progress/?id={again.pk}"):  # and of the upload's
             assert "Perhaps a new edition" in desk.get(f"{LIST}{page}").content.decode()
+        assert " · Search it · Perhaps a new edition" in strip_tags(status.links(again))
         assert "perhaps a new edition" in desk.get("/admin/").content.decode()
+        queue = desk.get(QUEUE).content.decode()
+        assert re.findall(r'<section class="sy-panel" id="(\w+)"', queue)[0] == "editions"
         decide(desk, again, "edition")
         old.refresh_from_db()
         assert (old.superseded_by, waiting(desk)) == (again, {})

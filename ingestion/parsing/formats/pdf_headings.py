@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.pdf_metadata import PdfFacts, outline_key
 
 LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-_STEP = re.compile(r"\d{1,2}[.)]\s")
+_STEP = re.compile(r"(\d{1,2})[.)]\s")
 _FEWEST_STEPS = 3  # A guess.
 # A shorter paragraph may be repeated on purpose. A guess.
 _LONG = 40
@@ -31,14 +30,29 @@ def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
 
 
 def with_steps(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks; numbered headings one after the other, without text, become items of a list."""
-    for are_steps, run in groupby(
-        blocks, lambda one: one.kind is BlockKind.HEADING and bool(_STEP.match(one.text))
-    ):
-        steps = list(run)
-        if are_steps and len(steps) >= _FEWEST_STEPS:
-            steps = [replace(one, kind=BlockKind.LIST_ITEM, level=0) for one in steps]
-        yield from steps
+    """The blocks; numbered headings one after the other, and a numbered line after them, with no
+    other text in between, become items of a list.
+    """
+    run: list[Block] = []
+    for block in blocks:
+        if run and _number(block) != _number(run[-1]) + 1:
+            yield from _as_steps(run)
+            run = []
+        if _number(block):
+            run.append(block)
+        else:
+            yield block
+    yield from _as_steps(run)
+
+
+def _number(block: Block) -> int:
+    match = _STEP.match(block.text)
+    return int(match[1]) if match else 0
+
+
+def _as_steps(run: list[Block]) -> list[Block]:
+    is_list = len(run) >= _FEWEST_STEPS and run[0].kind is BlockKind.HEADING
+    return [replace(one, kind=BlockKind.LIST_ITEM, level=0) for one in run] if is_list else run
 
 
 def without_repeats(blocks: Iterable[Block]) -> Iterator[Block]:

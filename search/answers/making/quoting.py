@@ -11,6 +11,7 @@ from textwrap import dedent
 from ingestion.chunking.sections import common_path
 from ingestion.domain import CELL_SEPARATOR
 from ingestion.lexical.sentences import Kind
+from search.answers.checking.conflicts import conflicts
 from search.answers.domain import Answered, Citation, Sentence, Verdict
 from search.answers.quote_pieces import Quote, TextPart
 
@@ -49,7 +50,11 @@ def quoted(answer: Answered, quotes: Sequence[Quote], *, is_marked: bool = False
             sentences.append(Sentence(start, len(text), words, (citation,), Verdict.SUPPORTED))
             start = len(text)
         text += "\n\n"
-    context = replace(answer.context, passages=tuple(renumbered))
+    context = replace(
+        answer.context,
+        passages=tuple(renumbered),
+        conflicts=conflicts(renumbered) if answer.context.conflicts else (),
+    )
     return replace(answer, text=text.rstrip(), sentences=tuple(sentences), context=context)
 
 

@@ -153,7 +153,7 @@ def test_of_two_price_lists_the_row_that_is_asked_for_is_compared() -> None:
     texts = [passages[each.passage - 1].text[each.marked.start :] for each in quotes]
     assert [text.split("\n")[0].split(" | ")[-1] for text in texts] == ["2131.50", "1131.50"]
     assert disagreements(quoted(answer, quotes)) == [
-        "Sources disagree. 2131.50 (source 2); 1131.50 (source 1)."
+        "Sources disagree. 2131.50 (source 1); 1131.50 (source 2)."
     ]
 
 

@@ -279,6 +279,19 @@ def shown(question: str, blocks: Sequence[tuple[str, str]] = SETTINGS) -> str:
     return quoted_answer(answer, found.quotes, is_marked=found.is_marked).text
 
 
+def test_a_comparison_quotes_two_sections_of_a_passage() -> None:
+    blocks = [("heading", "EN 50308"), ("paragraph", "Guard rails and hatches."),
+              ("heading", "EN 365"), ("paragraph", "Marking of harnesses.")]  # fmt: skip
+    text = shown("Compare EN 50308 and EN 365", blocks)
+    assert "#### EN 50308 [1]\n\nGuard rails and hatches." in text
+    assert "#### EN 365 [2]\n\nMarking of harnesses." in text
+    assert "Guard" not in shown("What is EN 365?", blocks)
+    rooms = [(kind, text.replace("EN ", "Room ")) for kind, text in blocks]
+    held = Context((*manual(rooms).passages, passage(2, "Bread needs yeast.")))
+    query = Query("Compare Room 50308 and Room 365")
+    assert extract(query, held, embedder=None, most=3, confidence=1).answerability > 0.45
+
+
 def test_a_definition_has_its_name_and_all_its_lines() -> None:
     assert shown("What is the default of MAIL_TIMEOUT?") == (
         "#### MAIL_TIMEOUT [1]\n\nDefault: 30 (seconds)\n\n"
@@ -388,6 +401,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("How many beams are in the shed?", "Name | Use\n14 | lead\nshed | 7 oak beams", True),
         ("How many beams are in the shed?", "The beams came to the shed on 19 March.", False),
         ("How many beams came in March?", "On 19 March 7 beams came.", True),
+        ("How many beams are in the shed?", "The beams dry in the shed for 30 days.", False),
+        ("How many days do the beams dry?", "The beams dry for 30 days.", True),
         ("What is the price of beams?", "The price of beams is on the list.", False),
         ("Wie viele Balken liegen im Schuppen?", "Im Schuppen liegen Balken.", False),
         ("Where does the shed of Zürich keep beams?", "The shed keeps beams.", False),

@@ -142,6 +142,10 @@ def test_numbered_headings_without_text_are_steps() -> None:
     clauses = [block for step in steps for block in (h(2, step), p("Text."))]
     assert list(with_steps(clauses)) == clauses
     assert list(with_steps(section[:3])) == section[:3]
+    last = [*(h(3, step) for step in steps[:2]), p(steps[2])]  # a long step is no heading
+    assert list(with_steps([*last, p("Rest.")])) == [*(li(0, step) for step in steps), p("Rest.")]
+    apart = [h(2, "3. Rules"), h(3, "1. Open."), p("2. Shut.")]
+    assert list(with_steps(apart)) == apart
 
 
 def test_sideways_pages_are_turned(parse: Parse) -> None:
