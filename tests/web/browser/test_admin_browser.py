@@ -451,7 +451,7 @@ def test_space_progress_is_updated_and_its_page_reloads_at_the_end(
     page.goto(f"{ADMIN}embeddingspace/{filling.pk}/change/")
     mark(page)
     EmbeddingSpace.objects.filter(pk=filling.pk).update(paused=True)
-    expect(page.get_by_role("link", name="Fill…")).to_be_visible()
+    expect(page.get_by_text("Paused at 75%")).to_be_visible()
     assert not page.evaluate("window.stillTheSamePage")
 
 
