@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -34,7 +34,7 @@ from common.admin.mixins import (
 from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.bin import GoesToBin, deleted_documents
+from ingestion.admin.bin import GoesToBin
 from ingestion.admin.bulk_changes import ArrangingPages, ReadersFilter, ReadersForm
 from ingestion.admin.fields import LanguageFormField, MetadataFormField
 from ingestion.admin.filters import (
@@ -244,9 +244,6 @@ class DocumentAdmin(
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         services.delete(queryset, acting_user=actor(request))
-
-    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
-        return services.restore(deleted_documents(request, pks), acting_user=actor(request))
 
     def get_deleted_objects(self, objs: Iterable[Document], request: HttpRequest) -> Summary:
         documents = list(objs)
