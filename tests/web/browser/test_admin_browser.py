@@ -455,8 +455,8 @@ def test_space_progress_is_updated_and_its_page_reloads_at_the_end(
     page.goto(f"{ADMIN}embeddingspace/{filling.pk}/change/")
     mark(page)
     EmbeddingSpace.objects.filter(pk=filling.pk).update(paused=True)
-    expect(page.get_by_text("Paused at")).to_be_visible()
-    assert not page.evaluate("window.stillTheSamePage")
+    expect(page.locator(".sy-panel-state")).to_contain_text("Not started")
+    page.wait_for_function("!window.stillTheSamePage")
 
 
 def test_page_with_unsaved_text_is_not_reloaded(admin: User, open_page: OpenPage) -> None:
