@@ -117,8 +117,7 @@ class DocumentAdmin(
     search_fields = ("title", "latest__file_name")
     search_help_text = _("Search by title or file name")
     actions = (
-        "annotate_selected", "move_selected", "restrict_selected", "retry_selected",
-        "reprocess_selected",
+        "move_selected", "restrict_selected", "retry_selected", "reprocess_selected",
     )  # fmt: skip
     live_cells = ("title", "state", "missing", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text
