@@ -129,14 +129,8 @@ def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
     return f"This PDF of {count} contains no text; {ocr.lacking}."
 
 
-def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
-    """The scanned pages as read by Tesseract, without those that it cannot read."""
-    for page in read_scans(path, ocr):
-        yield Page(page.page_num, page.height, _blocks(page))
-
-
-def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
-    """The scanned pages as liteparse reads them by Tesseract.
+def recognised(path: Path, ocr: Ocr) -> list[Page]:
+    """The scanned pages as liteparse reads them by Tesseract, without those that it cannot read.
 
     The folder of the language data is given, since liteparse would download missing data.
     """
@@ -150,10 +144,10 @@ def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
         target_pages=",".join(map(str, ocr.wanted)),
     )
     try:
-        pages: Sequence[ParsedPage] = parser.parse(path).pages
+        pages = parser.parse(path).pages
     except ParseError as error:
         raise DamagedFile(DAMAGED) from error
-    return pages
+    return [Page(page.page_num, page.height, _blocks(page)) for page in pages]
 
 
 def _parser(**options: Any) -> LiteParse:
