@@ -42,7 +42,6 @@ from ingestion.admin.filters import (
     LanguageFilter,
     OriginFilter,
     StateFilter,
-    TagFilter,
     TypeFilter,
 )
 from ingestion.admin.passages import PassagePages
@@ -109,8 +108,7 @@ class DocumentAdmin(
     )  # fmt: skip
     list_display_links = ("titled",)
     list_filter = (
-        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
-        ReadersFilter,
+        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, ReadersFilter,
     )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
