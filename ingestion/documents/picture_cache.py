@@ -7,7 +7,6 @@ picture.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -18,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
+import filelock
 from django.conf import settings
 from django.utils.translation import gettext
 
@@ -35,7 +34,6 @@ from ingestion.parsing.passage_rectangles import Box, Word, places_of
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2
 BUSY_SECONDS = 3.0
-LOCK_SECONDS = 0.05
 MEMORY_BYTES = 1024 * MIB
 # A failure may have a temporary cause, such as a lack of memory.
 FAILED_SECONDS = 600
@@ -141,24 +139,14 @@ def _turn(folder: Path) -> Iterator[None]:
             # If the folder is not writable, the page is drawn for each request.
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock = stack.enter_context((folder / "lock").open("wb"))
-                _lock(lock, until)
+                lock = filelock.FileLock(folder / "lock", max(until - time.monotonic(), 0))
+                try:
+                    stack.enter_context(lock)
+                except filelock.Timeout:
+                    raise _busy() from None
             yield
     finally:
         _drawing.release()
-
-
-def _lock(file: IO[bytes], until: float) -> None:
-    """Lock the file, waiting until the time `until`. Raises PicturesBusy if it is still locked."""
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise _busy() from None
-            time.sleep(LOCK_SECONDS)
-        else:
-            return
 
 
 def _busy() -> PicturesBusy:
