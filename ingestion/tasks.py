@@ -11,7 +11,6 @@ from celery import shared_task
 from common import jobs
 from common.api import idempotency
 from ingestion.documents import processing_steps, purging
-from ingestion.documents.files_under_way import note_under_way
 from ingestion.intake import import_runner as runner
 from ingestion.intake.imports import forget_files
 from ingestion.intake.watched_folder_scan import scan
@@ -55,7 +54,6 @@ def advance_purge(purge_id: int) -> bool:
 @shared_task
 def sweep() -> int:
     idempotency.forget_expired()
-    note_under_way()
     metered_embedder.try_again()
     swept = sum(jobs.sweep(model) for model in (DocumentVersion, Import, Purge, Webhook))
     return swept + backfill.sweep_spaces()

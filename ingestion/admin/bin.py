@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,12 +15,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import escape
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -33,7 +30,6 @@ from common.admin.mixins import (
     actor,
     moment_column,
     own_page,
-    whole_number,
 )
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
@@ -52,12 +48,8 @@ def days_left(deleted: Document | Collection) -> int:
     return max(0, -(-(ends - timezone.now()) // timedelta(days=1)))
 
 
-# With more rows than this, Undo is left to the bin: each is a field of the message's form.
-MAX_UNDONE = 200
-
-
 class GoesToBin(OwnPages[Row]):
-    """A ModelAdmin mixin whose deletion moves rows to the bin, says so, and offers Undo."""
+    """A ModelAdmin mixin whose deletion moves rows to the bin, and says so."""
 
     delete_confirmation_template = "admin/ingestion/to_bin.html"
     delete_selected_confirmation_template = "admin/ingestion/to_bin.html"
@@ -66,10 +58,6 @@ class GoesToBin(OwnPages[Row]):
         get_deleted_objects: Callable[..., Summary]
         get_preserved_filters: Callable[[HttpRequest], str]
         delete_queryset: Callable[[HttpRequest, QuerySet[Any]], None]
-
-    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
-        """Restore the rows that the user may see in the bin. Raises StateConflict."""
-        raise NotImplementedError
 
     def get_actions(self, request: HttpRequest) -> Any:
         actions = super().get_actions(request)  # type: ignore[misc]
@@ -84,48 +72,24 @@ class GoesToBin(OwnPages[Row]):
         return with_grace(super().delete_view(*args, **kwargs))  # type: ignore[misc]
 
     def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
-        self.say_put_away(request, [obj_id], f"“{obj_display}”")
-        may_list = self.has_view_permission(request)
-        return redirect(self._own(request, "changelist") if may_list else "admin:index")
-
-    def _own(self, request: HttpRequest, view: str) -> str:
-        """The address of a page of this model that keeps the filters of the list."""
-        address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_{view}")
+        self.say_put_away(request, f"“{obj_display}”")
+        if not self.has_view_permission(request):
+            return redirect("admin:index")
+        address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
         filters = {"preserved_filters": self.get_preserved_filters(request), "opts": self.opts}
-        return add_preserved_filters(filters, address)
+        return redirect(add_preserved_filters(filters, address))
 
-    def say_put_away(self, request: HttpRequest, pks: Sequence[int], what: str) -> None:
-        """The message after a deletion; with Undo where the user may restore the rows."""
+    def say_put_away(self, request: HttpRequest, what: str) -> None:
+        """The message after a deletion."""
         days = int(settings.DELETION_GRACE_DAYS)
-        if not days:
-            sentence = gettext("%(what)s deleted.") % {"what": what}
-            return self.message_user(request, sentence, messages.SUCCESS)
-        sentence = ngettext(
-            "%(what)s moved to the bin, restorable for %(days)d day.",
-            "%(what)s moved to the bin, restorable for %(days)d days.",
-            days,
-        ) % {"what": what, "days": days}
-        content = SafeString(escape(sentence))
-        if len(pks) <= MAX_UNDONE and self.has_change_permission(request):
-            context = {"message": sentence, "pks": pks, "undo": self._own(request, "put_back")}
-            content = render_to_string("admin/ingestion/undo.html", context, request)
-        return self.message_user(request, content, messages.SUCCESS)
-
-    @own_page("put-back/", posts=True)
-    def put_back_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_change_permission(request):
-            raise PermissionDenied
-        pks = [whole_number(pk) for pk in request.POST.getlist("id")][:MAX_UNDONE]
-        try:
-            count = self.put_back(request, pks)
-        except StateConflict as error:
-            self.message_user(request, str(error), messages.ERROR)
-        else:
-            sentence = ngettext("%(count)d restored.", "%(count)d restored.", count)
-            nothing = gettext("Nothing was restored: it is no longer in the bin.")
-            level = messages.SUCCESS if count else messages.WARNING
-            self.message_user(request, sentence % {"count": count} if count else nothing, level)
-        return redirect(self._own(request, "changelist"))
+        sentence = gettext("%(what)s deleted.")
+        if days:
+            sentence = ngettext(
+                "%(what)s moved to the bin, restorable for %(days)d day.",
+                "%(what)s moved to the bin, restorable for %(days)d days.",
+                days,
+            )
+        self.message_user(request, sentence % {"what": what, "days": days}, messages.SUCCESS)
 
 
 def with_grace(response: HttpResponse) -> HttpResponse:
@@ -147,10 +111,9 @@ def _put_away_selected(
         raise PermissionDenied
     if not rows:  # deleted meanwhile, or hidden from this user: as Django, say nothing
         return None
-    pks = [row.pk for row in rows]
     what = f"{len(rows):,} {model_ngettext(page.model._meta, len(rows))}"
     page.delete_queryset(request, queryset)
-    page.say_put_away(request, pks, f"“{rows[0]}”" if len(rows) == 1 else what)
+    page.say_put_away(request, f"“{rows[0]}”" if len(rows) == 1 else what)
     return None
 
 
@@ -263,11 +226,6 @@ class BinAdmin(ReadOnly, OwnPages[DeletedDocument], ModelAdmin):  # type: ignore
         if not request.user.has_perm(permission):
             raise PermissionDenied
         return get_object_or_404(deleted_collections(request), pk=pk)
-
-
-def deleted_documents(request: HttpRequest, pks: Sequence[int]) -> Iterable[Document]:
-    """The documents among them that the user may see in the bin."""
-    return _plain(DeletedDocument.objects.in_bin_of(request.user).filter(pk__in=pks))
 
 
 def deleted_collections(request: HttpRequest) -> QuerySet[Collection]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -26,7 +26,7 @@ from unfold.widgets import (
 
 from common.admin.mixins import Summary, ViewersForm, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.bin import GoesToBin, deleted_collections
+from ingestion.admin.bin import GoesToBin
 from ingestion.admin.fields import LanguageFormField, MetadataKeysField
 from ingestion.admin.status import reprocessing
 from ingestion.collections import groups_problem
@@ -217,12 +217,6 @@ class CollectionAdmin(GoesToBin[Collection], ViewersForm, VisibleOnly, ModelAdmi
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
             services.delete_collection(collection, acting_user=actor(request))
-
-    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
-        rows = list(deleted_collections(request).filter(pk__in=pks))
-        for collection in rows:
-            services.restore_collection(collection, acting_user=actor(request))
-        return len(rows)
 
     def get_deleted_objects(self, objs: Iterable[Collection], request: HttpRequest) -> Summary:
         collections = list(objs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -34,7 +34,7 @@ from common.admin.mixins import (
 from common.api.requests import states
 from ingestion import services
 from ingestion.admin import status
-from ingestion.admin.bin import GoesToBin, deleted_documents
+from ingestion.admin.bin import GoesToBin
 from ingestion.admin.bulk_changes import ArrangingPages, ReadersFilter, ReadersForm
 from ingestion.admin.fields import LanguageFormField, MetadataFormField
 from ingestion.admin.filters import (
@@ -42,7 +42,6 @@ from ingestion.admin.filters import (
     LanguageFilter,
     OriginFilter,
     StateFilter,
-    TagFilter,
     TypeFilter,
 )
 from ingestion.admin.passages import PassagePages
@@ -109,16 +108,14 @@ class DocumentAdmin(
     )  # fmt: skip
     list_display_links = ("titled",)
     list_filter = (
-        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
-        ReadersFilter,
+        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, ReadersFilter,
     )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title", "latest__file_name")
     search_help_text = _("Search by title or file name")
     actions = (
-        "annotate_selected", "move_selected", "restrict_selected", "retry_selected",
-        "reprocess_selected",
+        "move_selected", "restrict_selected", "retry_selected", "reprocess_selected",
     )  # fmt: skip
     live_cells = ("title", "state", "missing", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text
@@ -244,9 +241,6 @@ class DocumentAdmin(
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         services.delete(queryset, acting_user=actor(request))
-
-    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
-        return services.restore(deleted_documents(request, pks), acting_user=actor(request))
 
     def get_deleted_objects(self, objs: Iterable[Document], request: HttpRequest) -> Summary:
         documents = list(objs)

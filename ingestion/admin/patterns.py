@@ -6,15 +6,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from common.admin.mixins import OwnPages, own_page
 from ingestion.admin.fields import LinesField
-from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
+from ingestion.identifiers import NORMALISERS
 from ingestion.models import IdentifierPattern
 from ingestion.models.patterns import INDEXING_FIELDS
 
@@ -53,7 +51,7 @@ class PatternForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(IdentifierPattern)
-class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: ignore[misc]
+class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
     form = PatternForm
     fields = PatternForm.Meta.fields
     list_display = ("name", "example", "normaliser", "enabled", "position")
@@ -61,29 +59,6 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
     search_fields = ("name", "regex")
     ordering = ("position", "name")
     list_before_template = "admin/steelyard/patterns_note.html"
-    change_form_template = "admin/ingestion/identifierpattern/page.html"
-
-    @own_page("try/")
-    def try_view(self, request: HttpRequest) -> HttpResponse:
-        """The identifiers that the posted pattern finds in the posted text; saves nothing."""
-        form = self.tried_form(request)
-        context: dict[str, Any] = {"errors": form.errors}
-        if not form.errors:
-            pattern = form.instance
-            text = request.POST.get("question", "") or "\n".join(pattern.examples)
-            earlier, later = pattern.neighbours()
-            own = [pattern.as_pattern()] if pattern.enabled else []
-            before = {
-                (one.start, one.end): one.kind for one in query_identifiers(text, earlier + later)
-            }
-            context |= {
-                "warnings": overlaps(pattern.as_pattern(), earlier, later),
-                "found": [
-                    (one, before.get((one.start, one.end), ""))
-                    for one in query_identifiers(text, [*earlier, *own, *later])
-                ],
-            }
-        return TemplateResponse(request, "admin/ingestion/identifierpattern/tried.html", context)
 
     @admin.display(description=_("recognises"))
     def example(self, pattern: IdentifierPattern) -> str:

@@ -2,13 +2,11 @@
 
 The folder is a cache: it may be emptied at any time. A page is two files, the picture and a JSON
 file with its words, which is written last; or the JSON file alone, with the reason why there is no
-picture. Of a scan, the words are a second JSON file, made when a passage is first to be marked: OCR
-takes ten times as long as the picture.
+picture.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -19,24 +17,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
+import filelock
 from django.conf import settings
 from django.utils.translation import gettext
 
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
-from ingestion.parsing.child.sandbox import DrawnPage, draw_page, recognise_page
+from ingestion.parsing.child.sandbox import DrawnPage, draw_page
 from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.ocr import SWITCHED_OFF, Ocr, installed
-from ingestion.parsing.page_pictures import DECK_FILE, is_deck, is_drawn, is_recognised
+from ingestion.parsing.page_pictures import DECK_FILE, is_deck, is_drawn
 from ingestion.parsing.passage_rectangles import Box, Word, places_of
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2
 BUSY_SECONDS = 3.0
-LOCK_SECONDS = 0.05
 MEMORY_BYTES = 1024 * MIB
 # A failure may have a temporary cause, such as a lack of memory.
 FAILED_SECONDS = 600
@@ -94,20 +91,9 @@ def picture_of(version: DocumentVersion, page: int) -> Picture:
 def places_on(version: DocumentVersion, page: int, passage: str) -> list[Box]:
     """The rectangles of a passage on a page, in ten-thousandths of the picture's sides.
 
-    None where the page's words cannot be read. Raises PageNotDrawn, PicturesBusy.
+    None on a scan, whose picture has no words. Raises PageNotDrawn, PicturesBusy.
     """
-    words = picture_of(version, page).words
-    if not words and is_recognised(version.media_type):
-        folder = _folder(version.sha256)
-        scanned_words = _cached_words(folder, page)
-        if scanned_words is None:
-            with _turn(folder):
-                scanned_words = _cached_words(folder, page)
-                scanned_words = (
-                    _recognise(version, page, folder) if scanned_words is None else scanned_words
-                )
-        words = scanned_words
-    return places_of(passage, words)
+    return places_of(passage, picture_of(version, page).words)
 
 
 def forget(sha256: str) -> None:
@@ -139,31 +125,6 @@ def _cached(folder: Path, page: int) -> Picture | str | None:
     return Picture(content, tuple(facts_read["words"]), facts_read["width"], facts_read["height"])
 
 
-def _cached_words(folder: Path, page: int) -> tuple[Word, ...] | None:
-    """The cached words of a scan; None on a cache miss."""
-    path = folder / f"{page}.words.json"
-    try:
-        words = tuple(json.loads(path.read_text(encoding="utf-8")))
-        is_fresh = time.time() - path.stat().st_mtime < FAILED_SECONDS
-        return words if words or is_fresh else None
-    except (OSError, ValueError):
-        return None
-
-
-def _recognise(version: DocumentVersion, page: int, folder: Path) -> tuple[Word, ...]:
-    """Read the words of a scanned page in a child process and keep them; none if it fails."""
-    ocr = ocr_of_settings(settings.OCR_PAGES)
-    if not ocr.languages:
-        return ()
-    try:
-        with storage.local_copy(str(version.file.name)) as path:
-            words = recognise_page(path, version.file_name, page, _limits(), ocr)
-    except (ParseFailed, FileNotFoundError):
-        words = ()
-    _write(folder / f"{page}.words.json", json.dumps(words, ensure_ascii=False).encode())
-    return words
-
-
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
     """Wait until this process may draw one more page, and for other pages of this file.
@@ -178,24 +139,14 @@ def _turn(folder: Path) -> Iterator[None]:
             # If the folder is not writable, the page is drawn for each request.
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
-                lock = stack.enter_context((folder / "lock").open("wb"))
-                _lock(lock, until)
+                lock = filelock.FileLock(folder / "lock", max(until - time.monotonic(), 0))
+                try:
+                    stack.enter_context(lock)
+                except filelock.Timeout:
+                    raise _busy() from None
             yield
     finally:
         _drawing.release()
-
-
-def _lock(file: IO[bytes], until: float) -> None:
-    """Lock the file, waiting until the time `until`. Raises PicturesBusy if it is still locked."""
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise _busy() from None
-            time.sleep(LOCK_SECONDS)
-        else:
-            return
 
 
 def _busy() -> PicturesBusy:

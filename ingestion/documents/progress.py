@@ -42,15 +42,6 @@ class Progress:
         return self.finished == self.files
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failed version, with an error message for people."""
-
-    file_name: str
-    source: str
-    error: str
-
-
 class Watch:
     """Follow versions until each is ready, failed, superseded or deleted."""
 
@@ -72,11 +63,11 @@ class Watch:
         show(progress.finished, files, f"{chunks:,} chunks")
         return progress
 
-    def failures(self) -> list[Failure]:
-        """The failures, ordered by source."""
+    def failures(self) -> QuerySet[DocumentVersion]:
+        """The failed versions with their documents, ordered by source."""
         failed = DocumentVersion.objects.filter(pk__in=self._ids, state=State.FAILED)
-        rows = failed.order_by("document__source", "file_name")
-        return [Failure(*row) for row in rows.values_list("file_name", "document__source", "error")]
+        rows = failed.select_related("document").defer("text", "document__title_terms")
+        return rows.order_by("document__source", "file_name")
 
 
 @contextmanager

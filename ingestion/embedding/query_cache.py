@@ -32,8 +32,8 @@ class Cache(Protocol):
 
 
 # A search asks twice for its question's vector, readers turn pages, and many questions are about
-# the same sentences: 1.5 to 4 kB each. A guess.
-MAX_IN_MEMORY = 2048
+# the same sentences: 1.5 to 4 kB each, and some eight a passage. A guess.
+MAX_IN_MEMORY = 8192
 
 
 class CachedQueryEmbedder:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from ingestion.intake.import_archives import ArchiveSource
 from ingestion.intake.import_folders import FolderSource
-from ingestion.intake.import_protocol import ImportRefused, ImportSource
+from ingestion.intake.import_protocol import ImportSource
 from ingestion.intake.import_web import SitemapSource, SiteSource, UrlSource
 from ingestion.intake.manifests import ManifestSource
 from ingestion.models import Import
@@ -22,9 +20,5 @@ SOURCES: dict[str, type[ImportSource]] = {
 
 
 def source_for(of: Import) -> ImportSource:
-    """The source of an import, not yet open. Raises ImportRefused for an unknown kind."""
-    if of.kind not in SOURCES:
-        raise ImportRefused(
-            gettext("No importer exists for “%(label)s”.") % {"label": Import.Kind(of.kind).label}
-        )
+    """The source of an import, not yet open."""
     return SOURCES[of.kind](of)

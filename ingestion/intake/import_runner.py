@@ -48,12 +48,6 @@ LONGEST_SOURCE = Document._meta.get_field("source").max_length or 1_000
 
 S = ImportItem.State
 _HAVE_FOLDERS = (Import.Kind.ARCHIVE, Import.Kind.FOLDER)
-_OUTCOMES = {
-    "added": S.ADDED,
-    "replaced": S.REPLACED,
-    "unchanged": S.DUPLICATE,
-    "duplicate": S.DUPLICATE,
-}
 
 
 def run(
@@ -168,7 +162,8 @@ class _Run:
                 )
             with source.take(item) as file, self.lease.writing():
                 receipt = self._file(file, item)
-                self._write(item, _OUTCOMES[receipt.outcome], _message(receipt), receipt.document)
+                state = S.DUPLICATE if receipt.duplicate else S(receipt.outcome)
+                self._write(item, state, _message(receipt), receipt.document)
                 self._note(file.items)
         except Skip as skip:
             self._note_end(item, S.SKIPPED, str(skip), skip.items)

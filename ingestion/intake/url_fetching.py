@@ -118,15 +118,14 @@ def _read(
         return read_target(location, target.url)
     _refuse_status(response.status, headers, target)
     length = headers.get("content-length", "")
-    if length.isdecimal() and int(length) > policy.size:
-        next(counted([b" " * (policy.size + 1)], policy.size), None)
+    stated = int(length) if length.isdecimal() else 0
     encoding = headers.get("content-encoding", "identity")
     if encoding.lower() not in ("", "identity"):
         raise FetchError(
             f"The server uses the content encoding “{encoding[:60]}”, although it was asked for "
             "none. Download the page and upload it as a file."
         )
-    for part in counted(response.iter_stream(), policy.size):
+    for part in counted(response.iter_stream(), policy.size, stated=stated):
         if deadline.left <= 0:
             raise _too_slow(policy)
         file.write(part)

@@ -126,12 +126,12 @@ def _system_trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    """`parts` unchanged. Raises TooLong once they exceed `limit` bytes."""
+def counted(parts: Iterable[bytes], limit: int, *, stated: int = 0) -> Iterator[bytes]:
+    """`parts` unchanged. Raises TooLong once they exceed `limit` bytes, or if `stated` does."""
     size = 0
     for part in parts:
         size += len(part)
-        if size > limit:
+        if max(size, stated) > limit:
             raise TooLong(
                 f"The response is larger than {limit // MIB} MB. Download it and upload it as a "
                 "file."

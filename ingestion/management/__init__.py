@@ -77,7 +77,9 @@ class WaitingCommand(PlainCommand):
             bm25_weights.fold()
         failures = watch.failures()
         for failure in failures:
-            self.stderr.write(f"Failed: {failure.source or failure.file_name}: {failure.error}")
+            self.stderr.write(
+                f"Failed: {failure.document.source or failure.file_name}: {failure.error}"
+            )
         return len(failures)
 
 

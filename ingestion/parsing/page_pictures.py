@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,9 +16,8 @@ from typing import Any
 
 from ingestion.errors import DamagedFile, PageNotDrawn
 from ingestion.files import filetypes
-from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame, saved_for_ocr
-from ingestion.parsing.ocr import Ocr
-from ingestion.parsing.passage_rectangles import SCALE, Word, is_apart, normal, words_in
+from ingestion.parsing.formats.image import IMAGE_TYPES, opened_frame
+from ingestion.parsing.passage_rectangles import SCALE, Word, is_apart, normal
 from ingestion.parsing.protocol import Source
 
 PICTURE_FILE, WORDS_FILE, DECK_FILE = "picture.webp", "words.json", "deck.pdf"
@@ -34,7 +32,6 @@ _PAGED = IMAGE_TYPES | {filetypes.PDF.media_type}
 _DECKS = frozenset({filetypes.PPTX.media_type, filetypes.ODP.media_type})
 # PDFium's mark of a hyphen that parts a word at a line's end.
 _PARTED = "\x02"
-_SEEN_WORD = re.compile(r"\S+")
 
 
 def is_drawn(media_type: str) -> bool:
@@ -45,11 +42,6 @@ def is_drawn(media_type: str) -> bool:
 def is_deck(media_type: str) -> bool:
     """Whether documents of this type are slides, which are drawn from a PDF of the whole deck."""
     return media_type in _DECKS
-
-
-def is_recognised(media_type: str) -> bool:
-    """Whether a page of this type without words may be a scan, whose words OCR reads."""
-    return media_type in _PAGED
 
 
 def load() -> None:
@@ -74,47 +66,13 @@ def draw(source: Source, page: int) -> dict[str, object]:
     return {"width": picture.width, "height": picture.height}
 
 
-def recognise(source: Source, page: int) -> dict[str, object]:
-    """Write the words that OCR reads on page `page` (from 1); return nothing.
-
-    Raises ParseFailed.
-    """
-    if source.file_type.media_type in IMAGE_TYPES:
-        path, ocr = saved_for_ocr(source, page), source.ocr.wanting([1])
-    else:
-        # liteparse relies on the extension, which a stored file may lack.
-        path, ocr = source.scratch / "source.pdf", source.ocr.wanting([page])
-        path.symlink_to(source.path)
-    _write_words(source, list(_recognised_words(path, ocr)))
-    return {}
-
-
-def _recognised_words(path: Path, ocr: Ocr) -> Iterator[Word]:
-    """The words of the scanned pages as read by Tesseract, with their places on the page.
-
-    It reports runs of words: within one, each letter is taken to be as wide as the others.
-    """
-    from ingestion.parsing.formats.pdf import read_scans
-
-    for page in read_scans(path, ocr):
-        across, down = SCALE / page.width, SCALE / page.height
-        for item in page.text_items:
-            top, bottom = item.y * down, (item.y + item.height) * down
-            share = item.width / max(len(item.text), 1)
-            for match in _SEEN_WORD.finditer(item.text):
-                sides = (item.x + share * match.start(), item.x + share * match.end())
-                left, right = (side * across for side in sides)
-                places = [round(min(max(at, 0), SCALE)) for at in (left, top, right, bottom)]
-                yield from ([word, *places] for word in words_in(match[0]))
-
-
 def _write_words(source: Source, words: list[Word]) -> None:
     with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
         json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
 
 
 def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
-    """The frame, fitted into the picture's size, without words (`recognise` reads them)."""
+    """The frame, fitted into the picture's size, without words."""
     frame = opened_frame(source, page, (WIDTH, MOST_HEIGHT))
     frame.thumbnail((WIDTH, MOST_HEIGHT))
     return frame, []

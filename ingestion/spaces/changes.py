@@ -9,7 +9,7 @@ it the new ones. Every action is audited.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ingestion.embedding import ModelCard
 
 State = EmbeddingSpace.State
-
-# Hooks, to which `search` adds its own: sentences why a space must not become active.
-activation_checks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
 
 
 def find(name: str) -> EmbeddingSpace:
@@ -54,7 +51,7 @@ def create(
     One test vector is requested, so that a wrong address or key shows now. Raises EmbeddingError
     if the model fails, SpaceError if it already has a space.
     """
-    config, card = config_of(kind, options), try_model(kind, options)
+    config, card = config_of(kind, options), _try_model(kind, options)
     try:
         with transaction.atomic():
             space = EmbeddingSpace.objects.create(
@@ -74,7 +71,7 @@ def create(
     return space
 
 
-def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
+def _try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
     """The card of a model, after a test request for one vector.
 
     Raises EmbeddingError if the model fails, SpaceError if it already has a space.
@@ -147,7 +144,7 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
     index = index_of(space)
     if not index.state.is_usable:
         sentences.append(gettext("Its index is not ready: %(index)s.") % {"index": index})
-    return sentences + [words for check in activation_checks for words in check(space)]
+    return sentences
 
 
 def activate(
@@ -156,8 +153,8 @@ def activate(
     """Make the space the active one; return it. The previous space is kept and kept filled.
 
     One transaction: the next search of every process uses it. Raises SpaceError if it lacks
-    vectors or its index, or if a check fails. `incomplete` skips these checks, for when the
-    active model is out of order: passages without a vector are found by keywords until filled.
+    vectors or its index. `incomplete` skips these checks, for when the active model is out of
+    order: passages without a vector are found by keywords until filled.
     """
     # Checked twice: here without a lock, and again while no document can become ready.
     _refuse(space, incomplete)

@@ -146,16 +146,8 @@ UNKNOWN_SHARE = 0.10
 SHARES_CACHE_SECONDS = 600  # seconds, because every passage is counted
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """A sentence for people; `model` is the name of the model that it offers, if any."""
-
-    text: str
-    model: str = ""
-
-
-def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
-    """Advice on languages that the active model does not know, and on fastembed's models that do.
+def better_models(rows: Sequence[EmbeddingSpace]) -> list[str]:
+    """Sentences on languages that the active model does not know, and fastembed's models that do.
 
     Empty while those languages make up UNKNOWN_SHARE of the passages or less.
     """
@@ -179,16 +171,13 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[Advice]:
     filled = {row.config.get("model") for row in rows}
     knows = language_name(unknown[0])
     return [
-        Advice(first),
+        first,
         *(
-            Advice(
-                f"{model.name} ({knows if model.languages else f'many languages, with {knows}'}; "
-                f"licence {model.licence}; {model.gigabytes:g} GB). On every web and worker "
-                f"machine, with the pip of Steelyard's environment: {COMMAND}. Then: manage.py "
-                f"embedding_space create fastembed --model {model.name}, then backfill and "
-                "activate it.",
-                model.name,
-            )
+            f"{model.name} ({knows if model.languages else f'many languages, with {knows}'}; "
+            f"licence {model.licence}; {model.gigabytes:g} GB). On every web and worker "
+            f"machine, with the pip of Steelyard's environment: {COMMAND}. Then: manage.py "
+            f"embedding_space create fastembed --model {model.name}, then backfill and "
+            "activate it."
             for model in EMBEDDERS
             if model.name not in filled and (not model.languages or unknown[0] in model.languages)
         ),

@@ -1,17 +1,12 @@
-"""The vectors of passages in the written spaces, and the cached vectors of their sentences.
-
-The vectors of sentences do not depend on a query.
-"""
+"""The vectors of passages in the written spaces, and those of their sentences."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-import numpy as np
-from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -167,7 +162,6 @@ def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
 
 MAX_SENTENCES = 8  # of a passage, as a usual one has
 SHORTEST = 12  # letters; shorter pieces are numbers and abbreviations
-CACHED_SECONDS = 7 * 24 * 3600
 Span = tuple[int, int]
 
 
@@ -184,27 +178,16 @@ class Sentences:
 
 def sentence_spans(text: str) -> list[Span]:
     """The [start, end) of the first sentences of a text, without its shortest."""
-    return list(_spans(text))[:MAX_SENTENCES]
-
-
-def cached_sentences(embedder: CachedQueryEmbedder, texts: Sequence[str]) -> dict[str, Sentences]:
-    """The cached sentences of the texts; none if the cache fails."""
-    keys = {_key(embedder, text): text for text in texts}
-    try:
-        cached = cache.get_many(list(keys))
-    except Exception:  # each cache raises its own errors; none may fail a search
-        logger.warning("Cannot read the cache of sentences", exc_info=True)
-        return {}
-    size = embedder.card.dimensions
-    read = {keys[key]: _read(value, size) for key, value in cached.items()}
-    return {text: each for text, each in read.items() if each is not None}
+    spans = ((each.start, each.end) for each in sentences(text))
+    return list(islice((span for span in spans if _is_long(text[slice(*span)])), MAX_SENTENCES))
 
 
 def embedded_sentences(embedder: CachedQueryEmbedder, texts: Iterable[str]) -> dict[str, Sentences]:
-    """The sentences of the texts, embedded in one call and cached. Raises EmbeddingError."""
+    """The sentences of the texts, embedded in one call. Raises EmbeddingError.
+
+    They do not depend on a query: the last ones are in the embedder's memory.
+    """
     places = {text: sentence_spans(text) for text in texts}
-    if not places:
-        return {}
     pieces = [
         text[start:end] for text, its in places.items() for start, end in its or [(0, len(text))]
     ]
@@ -214,49 +197,9 @@ def embedded_sentences(embedder: CachedQueryEmbedder, texts: Iterable[str]) -> d
     for text, its in places.items():
         last = first + max(1, len(its))
         by_text[text], first = Sentences(its, vectors[first:last]), last
-    _cache_sentences({_key(embedder, text): _written(each) for text, each in by_text.items()})
     return by_text
-
-
-def _written(sentences: Sentences) -> bytes:
-    """The spans, then the vectors in half precision."""
-    places = np.array(sentences.spans, "<i4").tobytes()
-    return places + sentences.vectors.astype("<f2").tobytes()
-
-
-def _read(value: object, size: int) -> Sentences | None:
-    """The inverse of `_written` for vectors of this dimension; None for other input."""
-    of_span, of_vector = 8, 2 * size
-    if not isinstance(value, bytes):
-        return None
-    count, rest = divmod(len(value), of_span + of_vector)
-    if len(value) == of_vector:  # no span, and the vector of the whole
-        count, rest = 0, 0
-    elif rest or not count:
-        return None
-    places = np.frombuffer(value, "<i4", 2 * count).reshape(count, 2)
-    vectors = np.frombuffer(value, "<f2", offset=of_span * count).reshape(-1, size)
-    return Sentences([(start, end) for start, end in places.tolist()], vectors.astype(np.float32))
-
-
-def _spans(text: str) -> Iterator[Span]:
-    for sentence in sentences(text):
-        if _is_long(text[sentence.start : sentence.end]):
-            yield sentence.start, sentence.end
 
 
 def _is_long(sentence: str) -> bool:
     """Whether the text has at least SHORTEST bytes of letters."""
     return sum(len(letter.encode()) for letter in sentence if letter.isalpha()) >= SHORTEST
-
-
-def _key(embedder: CachedQueryEmbedder, text: str) -> str:
-    key = f"{embedder.card.fingerprint}\n{text}".encode(errors="replace")
-    return f"sentences:{hashlib.sha256(key).hexdigest()}"
-
-
-def _cache_sentences(values: Mapping[str, bytes]) -> None:
-    try:
-        cache.set_many(dict(values), CACHED_SECONDS)
-    except Exception:  # as above
-        logger.warning("Cannot write the cache of sentences", exc_info=True)

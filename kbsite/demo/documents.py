@@ -197,7 +197,7 @@ def wait(uploads: Uploads, check: Callable[[], None], say: Callable[[str], None]
             f"{done.files} files became {done.chunks:,} chunks in {seconds:.0f} s "
             f"({done.chunks / seconds:.0f} chunks/s)"
         )
-        uploads.problems += [f"{one.source}: {one.error}" for one in watch.failures()]
+        uploads.problems += [f"{one.document.source}: {one.error}" for one in watch.failures()]
         # Beat does this every half minute; the example searches should not wait for it.
         bm25_weights.fold()
     else:

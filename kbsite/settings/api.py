@@ -81,7 +81,6 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "TokenScopeEnum": "common.accounts.models.Scope",
         "VersionStateEnum": "ingestion.models.State",
-        "SpaceStateEnum": "ingestion.models.EmbeddingSpace.State",
         "ProfileStateEnum": "search.models.SearchProfile.State",
         "InteractionKindEnum": "search.analytics.models.Interaction.Kind",
         "RunStateEnum": "search.tuning.models.EvaluationRun.State",

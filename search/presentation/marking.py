@@ -2,8 +2,8 @@
 
 They would begin at the beginning of their passage. Sentences are embedded when they are first
 shown, by a local model only: a server would cost money and time. Their vectors do not depend on the
-query, so the cache holds them. A page takes SECONDS; what remains then begins there, and the log
-says so: the next search for these passages goes further.
+query, so the process remembers them. A page takes SECONDS; what remains then begins there, and the
+log says so: the next search for these passages goes further.
 """
 
 from __future__ import annotations
@@ -45,17 +45,13 @@ def with_nearest(
         if not places or (embedder := sentence_embedder(space)) is None:
             return tuple(results)
         vector = embedder.embed_query(question)  # from the cache: the search has just embedded it
-        cached = vectors.cached_sentences(embedder, [results[place].text for place in places])
         started = time.perf_counter()
         for place in places:
+            if time.perf_counter() - started > SECONDS:
+                logger.debug("No time for the nearest sentences of all results")
+                break
             result = results[place]
-            text = result.text
-            passage = cached.get(text)
-            if passage is None:
-                if time.perf_counter() - started > SECONDS:
-                    logger.debug("No time for the nearest sentences of all results")
-                    break
-                passage = vectors.embedded_sentences(embedder, [text])[text]
+            passage = vectors.embedded_sentences(embedder, [result.text])[result.text]
             if passage.spans:
                 page[place] = _marked(result, passage.spans, passage.vectors @ vector)
     except EmbeddingError as error:

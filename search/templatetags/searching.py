@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 
 from common import heartbeat
 from common.admin.menu import current, title_at
-from ingestion.documents import files_under_way
 from ingestion.metadata import tags_of
 from ingestion.models import Document
 from ingestion.models.collections import ICONS
@@ -235,11 +234,3 @@ def outages() -> dict[str, Any]:
         "seconds": heartbeat.PATIENCE,
         "embedder_answers": metered_embedder.answers(),
     }
-
-
-@register.inclusion_tag("ingestion/under_way.html", takes_context=True)
-def under_way(context: template.Context) -> dict[str, Any]:
-    """A line on the progress of files being read; nothing if there are none."""
-    request = context.get("request")
-    # Costs no query for the user either, who is looked up only if there is something to display.
-    return {"under_way": files_under_way.under_way(request.user) if request else None}

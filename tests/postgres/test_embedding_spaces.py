@@ -527,6 +527,7 @@ def test_command_creates_fills_activates_and_drops_a_space(
     number = str(EmbeddingSpace.objects.get(name="New").pk)
     assert "Ready to be activated" in run("backfill", number, "--here")
     assert "Ready to be activated" in run("status", "New")
+    assert "Paused at 100%" in run("pause", "New")
     assert "Active, filled" in run("activate", "New")
     assert "The settings name" in run("status")
     assert "Active, filled" in run("rollback")

@@ -22,6 +22,7 @@ from ingestion.lexical.bigrams import spaced, spaced_sql
 from ingestion.lexical.languages import detect_language
 from ingestion.lexical.normal_form import normal_form, normal_form_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
+from ingestion.spaces.metered_embedder import MeteredEmbedder
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presentation import marking
@@ -339,7 +340,7 @@ class TestNearestSentence:
         self, minutes: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = self.ask().results[0].snippet
-        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)
+        monkeypatch.setattr(MeteredEmbedder, "embed_batches", _forbidden)
         assert self.ask().results[0].snippet == first
 
     def test_nearest_sentence_is_skipped_after_its_time_limit(

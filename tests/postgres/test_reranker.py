@@ -22,6 +22,7 @@ from common.probes import State
 from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
+from ingestion.spaces.metered_embedder import MeteredEmbedder
 from search.domain import Profile, QueryClass, RunningExperiment, Stage, Weights
 from search.engine import configuration
 from search.engine.reranker import PASSAGE_CHARS, USUAL
@@ -413,7 +414,7 @@ class TestSentences:
         def forbidden(*_: object) -> None:
             raise AssertionError("embedded again")
 
-        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", forbidden)
+        monkeypatch.setattr(MeteredEmbedder, "embed_batches", forbidden)
         other = asked("barking", 0.9, filters=Filters(collections=("neighbours",)))
         assert not other.degraded
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from ingestion.lexical import sentences as lexical
 from ingestion.spaces.vectors import (
     MAX_SENTENCES,
     SHORTEST,
-    Sentences,
-    _read,
-    _written,
     sentence_spans,
 )
 from search.presentation.snippets import MARK_END, MARK_START, highlight, shows_a_mark, snippet
@@ -83,20 +78,6 @@ def test_sentence_sizes_are_bytes_of_letters(text: str) -> None:
     every = [(each.start, each.end) for each in lexical.sentences(text)]
     long = [each for each in every if size(*each) >= SHORTEST]
     assert sentence_spans(text) == long[:MAX_SENTENCES]
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_cached_sentences_are_read_back_unchanged(count: int) -> None:
-    places = [(7 * number, 7 * number + 6) for number in range(count)]
-    vectors = np.linspace(-1, 1, 4 * max(1, count), dtype=np.float32).reshape(-1, 4)
-    kept = _written(Sentences(places, vectors))
-    read = _read(kept, 4)
-    assert read is not None
-    assert read.spans == places
-    assert read.vectors == approx(vectors, abs=1e-3)
-    # Of another model, cut off, or nothing that was written.
-    assert [_read(value, 4) for value in (kept[:-1], kept + b"0", b"", None)] == [None] * 4
-    assert _read(kept, 5) is None
 
 
 @given(

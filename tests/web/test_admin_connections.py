@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion import spaces
-from ingestion.models import ChunkEmbedding, EmbeddingSpace, Visibility
+from ingestion.models import EmbeddingSpace, Visibility
 from ingestion.webhooks.models import Delivery, Webhook
-from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import said, signed_in, staff
 from tests.support.factories import make_collection, make_document
-from tests.support.fake_openai import FakeOpenAI, status
 from tests.support.local_site import Site
 from tests.support.webhooks import deliver, make_hook, receiver
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 SPACES = "/admin/ingestion/embeddingspace/"
-State = EmbeddingSpace.State
 
 
 @pytest.fixture
@@ -44,23 +37,6 @@ def second(first: EmbeddingSpace) -> EmbeddingSpace:
         name="New model", fingerprint="new@nowhere/4", dimensions=4, max_tokens=512, paused=True,
         config={"kind": "openai", "model": "new", "base_url": "http://127.0.0.1:9/v1"},
     )  # fmt: skip
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[FakeOpenAI]:
-    with FakeOpenAI(api_key="none") as fake:
-        settings.EMBEDDING_ADDRESSES = [fake.base_url]
-        yield fake
-
-
-def make_ready(space: EmbeddingSpace) -> None:
-    """Fills a space by hand: within a test's transaction no index is built concurrently."""
-    for chunk in spaces.unembedded(space):
-        ChunkEmbedding.objects.create(chunk=chunk, space=space, vector=[1, 0, 0, 0])
-    with connection.cursor() as cursor:  # rows whose references are still to be checked block it
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-    spaces.create_index(space)
-    EmbeddingSpace.objects.filter(pk=space.pk).update(paused=False, filled_at=timezone.now())
 
 
 def page(client: Any, address: str) -> str:
@@ -85,10 +61,7 @@ class TestAdmin:
         assert "jina-embeddings-v2-base-de (German; licence Apache-2.0; 0.64 GB)" in shown
         assert "BAAI/bge-small-zh-v1.5 (" not in shown
         assert "make install EXTRAS=fastembed" in shown
-        assert f"?kind=fastembed&model={model}" in shown
-        form = page(desk, f"{SPACES}add/?kind=fastembed&model={model}")
-        assert re.search(f'name="model" value="{model}"', form)
-        assert re.search(r'<option value="fastembed" selected', form)
+        assert f"embedding_space create fastembed --model {model}," in shown
         keeper = signed_in(staff("keeper", "view_embeddingspace"))
         assert "does not know" not in page(keeper, SPACES)
 
@@ -98,79 +71,15 @@ class TestAdmin:
         first.save()
         assert "does not know" not in page(desk, SPACES)
 
-    def test_new_model_is_tested_before_it_is_saved(
-        self, desk: Client, first: EmbeddingSpace, server: FakeOpenAI
-    ) -> None:
-        data = form_data(desk.get(f"{SPACES}add/"), "embeddingspace_form")
-        data |= {"kind": "openai", "model": "new", "base_url": server.base_url}
-        server.then(status(404))
-        refused = desk.post(f"{SPACES}add/", data)
-        assert "has no model" in refused.content.decode()
-        response = desk.post(f"{SPACES}add/", data)
-        made = EmbeddingSpace.objects.get(name="new")
-        assert response["Location"] == f"{SPACES}{made.pk}/start/confirm/"
-        assert (made.dimensions, made.paused) == (8, True)
-        asked = page(desk, response["Location"])
-        assert "1 of 1 passages have no vector" in asked
-        desk.post(response["Location"])
-        made.refresh_from_db()
-        assert not made.paused
-        assert LogEntry.objects.filter(object_id=str(made.pk)).count() == 2
-
-    def test_activation_lists_obstacles_before_it_happens(
-        self, desk: Client, first: EmbeddingSpace, second: EmbeddingSpace
-    ) -> None:
-        address = f"{SPACES}{second.pk}/activate/confirm/"
-        asked = page(desk, address)
-        assert "1 passage has no vector" in asked
-        assert '<button class="sy-button sy-button-primary">Activate' not in asked
-        assert "cannot be activated yet" in said(desk.post(address))
-        make_ready(second)
-        assert "It replaces" in page(desk, address)
-        assert "the next search uses it" in said(desk.post(address))
-        states = dict(EmbeddingSpace.objects.values_list("pk", "state"))
-        assert states == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
-
-    def test_the_name_changes_and_the_model_does_not(
-        self, desk: Client, second: EmbeddingSpace
-    ) -> None:
-        address = f"{SPACES}{second.pk}/change/"
-        data = form_data(desk.get(address), "embeddingspace_form")
-        desk.post(address, data | {"name": "Newer", "fingerprint": "other"})
-        second.refresh_from_db()
-        assert (second.name, second.fingerprint) == ("Newer", "new@nowhere/4")
-        assert desk.post(f"{SPACES}{second.pk}/delete/", {"post": "yes"}).status_code == 403
-
-    @pytest.mark.parametrize(
-        ("permissions", "action", "code"),
-        [
-            pytest.param(["view"], "start", 403, id="who may only look starts nothing"),
-            pytest.param(["view", "change"], "drop", 403, id="who may not delete drops nothing"),
-            pytest.param(["view", "change"], "start", 302, id="who may change starts it"),
-            pytest.param(["view", "delete"], "drop", 302, id="who may delete drops it"),
-        ],
-    )
-    def test_actions_on_spaces_need_their_permission(
-        self, second: EmbeddingSpace, permissions: list[str], action: str, code: int
-    ) -> None:
-        client = signed_in(staff("s", *(f"{name}_embeddingspace" for name in permissions)))
-        address = f"{SPACES}{second.pk}/{action}/confirm/"
-        shown = page(client, f"{SPACES}{second.pk}/change/")
-        assert (address in shown) == (code == 302)
-        assert client.post(address).status_code == code
-
-    def test_only_superusers_add_a_space(
-        self, first: EmbeddingSpace, server: FakeOpenAI, desk: Client
-    ) -> None:
+    def test_only_the_command_changes_a_space(self, desk: Client, second: EmbeddingSpace) -> None:
         """A space sends every text of the library to its server."""
-        codes = [f"{verb}_embeddingspace" for verb in ("view", "add", "change", "delete")]
-        client = signed_in(staff("spacer", *codes))
-        assert f"{SPACES}add/" not in page(client, SPACES)
-        data = {"kind": "openai", "model": "new", "base_url": server.base_url}
-        assert client.get(f"{SPACES}add/").status_code == 403
-        assert client.post(f"{SPACES}add/", data).status_code == 403
-        assert server.requests == []
-        assert f"{SPACES}add/" in page(desk, SPACES)
+        shown = page(desk, f"{SPACES}{second.pk}/change/")
+        assert "1 of 1 passages have no vector" in shown
+        assert "manage.py embedding_space" in shown
+        assert '<input type="text" name="name"' not in shown
+        assert f"{SPACES}add/" not in page(desk, SPACES)
+        for address in ("add/", f"{second.pk}/change/", f"{second.pk}/delete/"):
+            assert desk.post(f"{SPACES}{address}", {"name": "x", "post": "yes"}).status_code == 403
 
 
 # --- Webhooks: who may edit them, the secret shown once, their deliveries ------------------------

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.template import loader
 from django.test import Client, RequestFactory
 from django.views import defaults
-from pytest_django.fixtures import DjangoAssertNumQueries
 
 from common.accounts.models import User
-from ingestion.documents.files_under_way import note_under_way, under_way
-from ingestion.models import DocumentVersion, State, Visibility
+from ingestion.models import State
 from kbsite.serving import refusals
-from tests.support.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -110,41 +107,6 @@ def test_an_empty_steelyard_tells_each_reader_what_to_do(
     assert "Ask an administrator" in client.get("/").content.decode()
     client.force_login(administrator)
     assert "Upload documents in the" in client.get("/").content.decode()
-
-
-# --- The line that says how far the files being read are -----------------------------------------
-
-
-def test_pages_show_processing_progress_of_readable_files_only(
-    client: Client,
-    administrator: User,
-    reader: User,
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    public = make_collection("Public", visibility=Visibility.PUBLIC)
-    make_document(public, "# Earlier\n\nRead long ago.")
-    first, second = (upload(public, f"# Part {n}\n\nSame size.").version for n in (1, 2))
-    hidden = upload(make_collection("Hidden", visibility=Visibility.GROUPS), "# Secret").version
-    note_under_way()
-    DocumentVersion.objects.filter(pk=first.pk).update(state=State.READY)
-    note_under_way()
-
-    # What is finished counts while another file of its time is not; before that, nothing.
-    assert "Reading 2 files: 50% done" in client.get("/").text
-    client.force_login(administrator)
-    for path in ("/", "/admin/"):
-        assert "Reading 3 files: " in client.get(path).text
-    with django_assert_num_queries(0):
-        assert under_way(AnonymousUser()) == under_way(reader)
-
-    DocumentVersion.objects.filter(pk=second.pk).update(state=State.FAILED)
-    note_under_way()
-    assert under_way(reader) is None
-    assert under_way(administrator)
-    DocumentVersion.objects.filter(pk=hidden.pk).update(state=State.READY)
-    note_under_way()
-    assert under_way(administrator) is None
-    assert "% done" not in client.get("/").text
 
 
 # --- Scripts and event handlers of uploaded pages never reach a page of ours, nor do file names ---

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from common.accounts.models import User
 from ingestion.documents import picture_cache, purging
@@ -278,35 +278,14 @@ def test_slides_are_not_called_pages(client: Client) -> None:
         assert "page 2" not in html
 
 
-@recognising
-@pytest.mark.parametrize("name", ["scan.png", "scan.pdf"])
-def test_the_passage_is_marked_on_a_scan(
-    client: Client, settings: Any, tmp_path: Path, name: str
-) -> None:
+def test_a_scan_has_a_picture_without_marks(client: Client, settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
-    scan = Image.new("RGB", (1000, 500), "white")
-    font = ImageFont.load_default(44)
-    text = "The longer arm of the beam\ncarries the weight."
-    ImageDraw.Draw(scan).multiline_text((60, 250), text, 0, font, spacing=24)
-    out = io.BytesIO()
-    scan.save(out, name[-3:])
-    document = make_document(make_collection(), out.getvalue(), file_name=name)
-    picture = client.get(pictured(document, 1))
-    height = Image.open(io.BytesIO(picture.content)).height
-    assert "1.words.json" not in kept(tmp_path)  # the picture does not wait for OCR
-
-    drawing = client.get(pictured(document, 1) + "mark/0/").content.decode()
-
-    rows = re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', drawing)
-    boxes = [[int(side) for side in row] for row in rows]
-    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
-    assert len(boxes) == 2  # a line each
-    assert 0.45 < top / 10_000 < 0.6 < bottom / 10_000 < 0.85
-    assert min(box[0] for box in boxes) == pytest.approx(600, abs=60)
-    assert height > 400
-    assert "1.words.json" in kept(tmp_path)
-    settings.OCR = "off"  # what was read once is kept
-    assert client.get(pictured(document, 1) + "mark/0/").content.decode() == drawing
+    scan = io.BytesIO()
+    Image.new("RGB", (600, 400), "white").save(scan, "PDF")
+    document = make_document(make_collection(), scan.getvalue(), file_name="scan.pdf")
+    assert client.get(pictured(document, 1))["Content-Type"] == "image/webp"
+    assert document.latest is not None
+    assert picture_cache.places_on(document.latest, 1, "The longer arm of the beam") == []
 
 
 def test_pictures_are_deleted_with_their_document(

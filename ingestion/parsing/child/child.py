@@ -102,8 +102,7 @@ _TASKS, _TASKS_PER_CORE = 24, 4
 def main(job: dict[str, Any], line: int) -> None:
     """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
-    With a `page`, draw that page instead: a picture and its words are written; with OCR wanted,
-    the words of that scanned page alone.
+    With a `page`, draw that page instead: a picture and its words are written.
 
     The descriptor `line` is closed when the fork server exits, which ends this process. Any error
     but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
@@ -124,7 +123,7 @@ def outcome_of(source: Source, page: int) -> dict[str, object]:
     """Parse the file or draw its page; return the facts about it, or the error for the user."""
     label = source.file_type.label
     try:
-        return _page(source, page) if page else _parse(source)
+        return page_pictures.draw(source, page) if page else _parse(source)
     except ScannedPages as failure:
         return {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:
@@ -143,11 +142,6 @@ def outcome_of(source: Source, page: int) -> dict[str, object]:
             "within the memory limit. Split it into smaller files."
         )
         return {"error": ParseLimitExceeded.__name__, "message": message}
-
-
-def _page(source: Source, page: int) -> dict[str, object]:
-    """Draw a page; with OCR wanted, read its words instead."""
-    return (page_pictures.recognise if source.ocr.wanted else page_pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:

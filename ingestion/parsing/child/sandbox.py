@@ -106,35 +106,15 @@ class DrawnPage:
 def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
     """Page `page` (from 1), drawn in a child process. Raises ParseFailed."""
     job = Job(path, _type_of(path, file_name), limits, page=page)
-    with _page_outcome(job) as (scratch, outcome):
-        with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
-            content = file.read()
-        size = int(outcome["width"]), int(outcome["height"])
-        return DrawnPage(content, *size, _words(scratch), _deck(job, scratch))
-
-
-def recognise_page(
-    path: Path, file_name: str, page: int, limits: ParseLimits, ocr: Ocr
-) -> tuple[Word, ...]:
-    """The words that OCR reads on page `page` (from 1), with their places. Raises ParseFailed.
-
-    It gets the longer limits of OCR.
-    """
-    ocr = ocr.wanting([page])
-    job = Job(path, _type_of(path, file_name), limits.with_time_for(ocr), ocr, page=page)
-    with _page_outcome(job) as (scratch, _):
-        return _words(scratch)
-
-
-@contextmanager
-def _page_outcome(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Run the child of a page; yield its scratch directory and the facts about the page."""
     with _child_of(job) as scratch:
         try:
             outcome = _outcome(scratch)
             if "error" in outcome:
                 raise errors.PageNotDrawn(outcome["message"])
-            yield scratch, outcome
+            with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
+                content = file.read()
+            size = int(outcome["width"]), int(outcome["height"])
+            return DrawnPage(content, *size, _words(scratch), _deck(job, scratch))
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
 
@@ -159,7 +139,7 @@ def _checked(word: Any) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work of one child: a file to parse, or with `page` a page of it to draw or recognise."""
+    """The work of one child: a file to parse, or with `page` a page of it to draw."""
 
     path: Path
     file_type: FileType

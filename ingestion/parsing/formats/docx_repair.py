@@ -18,14 +18,13 @@ from ingestion.parsing.formats.ooxml import (
     escaped,
     plain,
     read_member,
+    readable_run,
     relations,
     texts,
     with_texts,
     without_private,
-    word_before,
 )
 from ingestion.parsing.formats.page_margins import is_margin_text
-from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 
 _BODY, _STYLES = "word/document.xml", "word/styles.xml"
@@ -179,17 +178,8 @@ def _shown(run: re.Match[bytes]) -> bytes:
 def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
     """A run with its symbols in Unicode, and raised or lowered if it is."""
     style = match[3].partition(b"rPrChange")[0]
-    font = _RUN_FONT.search(style)
-    rest = match[5]
-    if font and is_symbol_font(plain(font[1])):
-        rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
-    script = _script(style, rest, scripts)
-    if script == b"subscript":
-        rest = with_texts(rest, subscript)
-    elif script == b"superscript":
-        before = word_before(match, _BREAKS)
-        rest = with_texts(rest, lambda text: superscript(text, before))
-    return match[1] + match[3] + match[4] + rest
+    script = _script(style, match[5], scripts)
+    return readable_run(match, _RUN_FONT.search(style), script, _BREAKS)
 
 
 def _script(style: bytes, rest: bytes, scripts: Mapping[bytes, bytes]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind, Completeness, Unit, Why
@@ -75,13 +74,6 @@ class ImageParser:
         warnings = [HOLDS_EXIF] if has_facts else []
         metadata = StatedMetadata(page_count=count)
         return Extraction(iter(blocks), metadata, warnings, completeness=completeness)
-
-
-def saved_for_ocr(source: Source, page: int) -> Path:
-    """Save page `page` (from 1) as a PDF with one picture, the input of OCR; return its path."""
-    with _opened(source) as image:
-        _save_for_ocr(image, source, (page,))
-    return source.scratch / _FOR_OCR
 
 
 def _no_text(source: Source) -> str:

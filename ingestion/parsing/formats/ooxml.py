@@ -13,7 +13,8 @@ import zipfile
 from collections.abc import Callable, Mapping
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from ingestion.parsing.formats.symbol_fonts import in_unicode
+from ingestion.parsing.formats.raised_text import subscript, superscript
+from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 
 TAG = re.compile(rb"<[^<>]*>")
@@ -105,6 +106,25 @@ def word_before(match: re.Match[bytes], breaks: re.Pattern[bytes]) -> str:
     window = match.string[max(0, match.start() - _BEFORE) : match.start()]
     # A tag may be cut at the beginning.
     return plain(TAG.sub(b"", breaks.split(window)[-1]).rpartition(b">")[2])
+
+
+def readable_run(
+    run: re.Match[bytes], font: re.Match[bytes] | None, script: bytes, breaks: re.Pattern[bytes]
+) -> bytes:
+    """A run with its symbols in Unicode, raised or lowered as `script` says.
+
+    The groups 1, 3 and 4 of a run are its start with its properties, 5 is the rest. The name of its
+    `font` is a group; a word does not go on beyond `breaks`.
+    """
+    rest = run[5]
+    if font and is_symbol_font(plain(font[1])):
+        rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
+    if script == b"subscript":
+        rest = with_texts(rest, subscript)
+    elif script == b"superscript":
+        before = word_before(run, breaks)
+        rest = with_texts(rest, lambda text: superscript(text, before))
+    return run[1] + run[3] + run[4] + rest
 
 
 def relations(archive: zipfile.ZipFile, part: str) -> dict[str, str]:

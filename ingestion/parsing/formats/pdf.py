@@ -23,12 +23,9 @@ from ingestion.parsing.formats.pdf_headings import (
     without_repeats,
 )
 from ingestion.parsing.formats.pdf_layout import (
-    LetterSizes,
     Page,
     Placed,
-    contains_heading,
     indented,
-    with_headings,
     without_furniture,
 )
 from ingestion.parsing.formats.pdf_metadata import (
@@ -100,7 +97,7 @@ def _extraction(source: Source, document: PdfDocument) -> Extraction:
     completeness.recognised = len(by_number.keys() - set(empty))
     read = {page.number for page in pages} - set(unreadable)
     note_pages(completeness, source, read, (empty, scanned))
-    running = joined_across_pages(without_contents(without_furniture(with_headings(pages))))
+    running = joined_across_pages(without_contents(without_furniture(pages)))
     titled = with_outline(running, facts) if facts.outline else with_steps(running)
     written = without_repeats(titled)
     blocks = with_notes(written, words.notes)
@@ -129,14 +126,8 @@ def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
     return f"This PDF of {count} contains no text; {ocr.lacking}."
 
 
-def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
-    """The scanned pages as read by Tesseract, without those that it cannot read."""
-    for page in read_scans(path, ocr):
-        yield Page(page.page_num, page.height, _blocks(page))
-
-
-def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
-    """The scanned pages as liteparse reads them by Tesseract.
+def recognised(path: Path, ocr: Ocr) -> list[Page]:
+    """The scanned pages as liteparse reads them by Tesseract, without those that it cannot read.
 
     The folder of the language data is given, since liteparse would download missing data.
     """
@@ -150,10 +141,10 @@ def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
         target_pages=",".join(map(str, ocr.wanted)),
     )
     try:
-        pages: Sequence[ParsedPage] = parser.parse(path).pages
+        pages = parser.parse(path).pages
     except ParseError as error:
         raise DamagedFile(DAMAGED) from error
-    return pages
+    return [Page(page.page_num, page.height, _blocks(page)) for page in pages]
 
 
 def _parser(**options: Any) -> LiteParse:
@@ -180,15 +171,13 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
 
     try:
         # In batches: the boxes of all words of all pages would take 2.5 times the memory.
-        has_headings = False
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
                 parsed.blocks = list(words.in_reading_order(parsed))
                 parsed.text_items = words.parted(parsed)
                 parsed.blocks = words.ruled(parsed)
-            for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
-                has_headings = has_headings or contains_heading(page)
+            for page in _batch(path, words, batch.result.pages):
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
         if "password" in str(error).lower():
@@ -196,11 +185,9 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
         raise DamagedFile(DAMAGED) from error
 
 
-def _batch(
-    path: Path, words: WordReader, pages: Sequence[ParsedPage], *, is_sized: bool
-) -> Iterator[Page]:
+def _batch(path: Path, words: WordReader, pages: Sequence[ParsedPage]) -> Iterator[Page]:
     """The pages of a batch; pages with rotated text are read again, turned upright."""
-    upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
+    upright = {page.page_num: _blocks(page) for page in pages}
     expected = {page.page_num: _expected(page) for page in pages}
     poor = [
         page
@@ -256,10 +243,9 @@ def _content(page: ParsedPage, words: WordReader) -> list[Placed]:
     return [Placed(block, 0, page.height)] if lines else []
 
 
-def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
-    """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
+def _blocks(page: ParsedPage) -> list[Placed]:
+    """The page's blocks, and its turned text."""
     out = []
-    sizes = LetterSizes(page.text_items if is_sized else ())
     whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
     tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
@@ -271,8 +257,7 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
                 block = replace(block, text="\n".join(listing))
             top = box.y if box else 0.0
             bottom = top + box.height if box else page.height
-            size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
-            out.append(Placed(block, top, bottom, size))
+            out.append(Placed(block, top, bottom))
     # A legend in the margin, the name of an axis: liteparse has them in no block.
     aside = "\n".join(item.text for item in page.text_items if round(item.rotation / 90) % 2)
     if aside.strip():

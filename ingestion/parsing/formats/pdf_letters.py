@@ -30,10 +30,6 @@ _FALSE_SPACE = re.compile(
     "|(?<=[0-9A-Za-z%]) (?=[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3])"
 )
 _HANGUL = re.compile("[\uac00-\ud7a3]")
-# A letter and its marks, and soon the same again.
-_TWICE = re.compile(
-    "(?=([\u0e01-\u0e2e][\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]+)[\u0e01-\u0e4e ]{0,4}?(\\1))"
-)
 # In heights of the letter before. Programs raise by a third and lower by a sixth, at 58% to 83% of
 # the size: the limits are guesses between those and an ordinary digit.
 _RAISED, _LOWERED, _FURTHEST, _SMALLER = 0.1, -0.06, 0.75, 0.9
@@ -219,15 +215,7 @@ def page_text(letters: Letters) -> PageText:
 
 
 def _mend_asian(letters: Letters, text: str, out: list[str]) -> list[tuple[int, int]]:
-    """Remove false spaces and letters that are there twice; the places of the changed lines.
-
-    A mark of Thai that is a glyph of its own may be named with its letter.
-    """
-    for twice in _TWICE.finditer(text):
-        first, again = letters.at(twice.start(1), twice[1][0]), letters.at(twice.start(2), "")
-        last = letters.at(twice.end(1) - 1, "")
-        if first.left - 1 < again.left < last.right:
-            out[twice.start(2) : twice.end(2)] = [""] * len(twice[1])
+    """Remove false spaces; return the places of the changed lines."""
     changed = []
     for line in _LINE.finditer(text):
         start, end = line.span()

@@ -255,7 +255,9 @@ class PageWords:
                 is_unknown = is_unknown or here
                 continue
             if run and is_unknown:
-                yield from self._same(own, own.nearest(run[0]), own.nearest(run[1]))
+                first, last = map(own.nearest, run)
+                # A line to sign on is a word without letters.
+                yield from self._same(own, first, last) if first < last else ()
             run, is_unknown = None, False
 
     def _same(self, own: Reading, first: int, last: int) -> Iterator[Segment]:

@@ -77,22 +77,10 @@ def _entry_pages(block: Block, *, is_named: bool) -> list[int] | None:
     """The page numbers of a block that consists of entries alone, roman ones as 0; else None."""
     if block.kind is BlockKind.CODE or len(block.text) > LONGEST_BLOCK:
         return None
-    if block.kind is BlockKind.TABLE:
-        return _row_pages(block) if is_named else None
     pages = _read(_LED, block.text)
     if pages is None and is_named:
         return _read(_LOOSE, block.text) or _read(_LOOSE_LINE, block.text)
     return pages
-
-
-def _row_pages(block: Block) -> list[int] | None:
-    pages = []
-    for row in block.rows:
-        cells = [cell for cell in row if cell.strip()]
-        if not cells or not cells[-1].strip(" .").isdecimal():
-            return None
-        pages.append(int(cells[-1].strip(" .")))
-    return pages or None
 
 
 def _read(entry: re.Pattern[str], text: str) -> list[int] | None:

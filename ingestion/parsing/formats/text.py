@@ -72,7 +72,6 @@ _WORDS = re.compile(r"[^\W\d_]{3,121}")
 _HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,60}-[^\W\d_]{1,60}(?![^\W\d_])")
 _PARTED = re.compile(r"(?<=[a-zß-ÿ])[-\u2010]$")
 _REST = re.compile(rf"{_NOT_A_JOINT}[a-zß-ÿ]+[^\w\s]*")
-_FOOTNOTE = re.compile(r"(?:\d{1,3}|[*†‡])[\s.)]?\s*\S")
 
 
 class TextParser:
@@ -195,19 +194,14 @@ class _Vocabulary:
 def joined_across_pages(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, with words hyphenated across a page break rejoined.
 
-    The word goes to the page on which it begins. Footnotes may come between the two halves.
+    The word goes to the page on which it begins.
     """
     before: Block | None = None
-    between: list[Block] = []
     for block in blocks:
         if before is not None:
-            if _is_between(before, block):
-                between.append(block)
-                continue
             whole, rest = _joined(before, block)
             yield whole
-            yield from between
-            before, between = None, []
+            before = None
             if rest is None:
                 continue
             block = rest
@@ -217,13 +211,6 @@ def joined_across_pages(blocks: Iterable[Block]) -> Iterator[Block]:
             yield block
     if before is not None:
         yield before
-        yield from between
-
-
-def _is_between(before: Block, block: Block) -> bool:
-    """Whether the block is a footnote below the paragraph that ends with a hyphen."""
-    is_prose = block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
-    return block.page == before.page and is_prose and bool(_FOOTNOTE.match(block.text))
 
 
 def _joined(before: Block, block: Block) -> tuple[Block, Block | None]:

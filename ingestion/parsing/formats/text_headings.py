@@ -1,27 +1,23 @@
 """The headings of plain text, where the text itself shows a pattern. Pure.
 
-Three patterns count, and the first that a text has: headings underlined in their own length, as in
-Info files; the capitals of a manual page, left of everything else; and numbers in sequence, each
-with its title on a line between blank ones. A line of capitals alone is no heading: contracts and
-people who shout write them as well.
+Two patterns count, and the first that a text has: headings underlined in their own length, as in
+Info files; and numbers in sequence, each with its title on a line between blank ones. A line of
+capitals is no heading: contracts and people who shout write them as well.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from statistics import mode
 from typing import NamedTuple
 
 LONGEST = 80  # characters of a heading. A guess: one line of a terminal
-FEWEST = 3  # headings of a manual page, and numbered ones. A guess
+FEWEST = 3  # numbered headings. A guess
 DEEPEST = 6
 
 _LINE = re.compile(r"([^\n\f]*)(?:[\n\f]|\Z)")
 _RULE = re.compile(r"([=*~^#\"'+.:_-])\1{2,}")
 _COLUMNS = re.compile(r"(?<![\d.])(?<=\S)(?: {2,}|\t)|[|│]")
-_RUNNING = re.compile(r"\S+\(\d\w*\)\s.*")  # the first and last line of a page: LS(1)
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,4})[.):]?\s+[^\W\d_a-z].*[^\s.,;:]")
 
 
@@ -49,7 +45,7 @@ _BLANK = _Line(0, 0, "", 0)
 def headings(text: str) -> Sequence[TextHeading]:
     """The headings of a text, in order; none where it shows no pattern."""
     lines = [_BLANK, *map(_line, _LINE.finditer(text)), _BLANK]
-    for pattern in (_underlined, _of_manual_page, _numbered):
+    for pattern in (_underlined, _numbered):
         if titles := list(pattern(lines)):
             return titles
     return ()
@@ -76,28 +72,6 @@ def _underlined(lines: Sequence[_Line]) -> Iterator[TextHeading]:
         is_under = title.indent == rule.indent and abs(len(title.text) - len(rule.text)) <= 1
         if is_under and not above.text and _RULE.fullmatch(rule.text) and _is_title(title.text):
             yield _heading(title, levels.setdefault(rule.text[0], len(levels) + 1), rule.end)
-
-
-def _of_manual_page(lines: Sequence[_Line]) -> Iterator[TextHeading]:
-    """Capitals at the margin, where every line there is such a title with indented text, and the
-    titles between the margin and the text.
-    """
-    written = [line for line in lines if line.text]
-    below = {line: after.indent for line, after in pairwise(written)}
-    inner = (each for each in written[1:-1] if not _RUNNING.fullmatch(each.text))
-    margin = {each: below[each] for each in inner if not each.indent}
-    names = {each.text for each in margin}
-    is_page = all(line.text.isupper() and _is_title(line.text) and margin[line] for line in margin)
-    # The speakers of a play come again.
-    if not is_page or len(names) < FEWEST or 2 * len(names) < len(margin):
-        return
-    body = mode(margin.values())
-    for above, line in pairwise(lines):
-        is_first = not above.text or above in margin
-        if line in margin:
-            yield _heading(line, 1)
-        elif is_first and 0 < line.indent < min(body, below.get(line, 0)) and _is_title(line.text):
-            yield _heading(line, 2)
 
 
 def _numbered(lines: Sequence[_Line]) -> Iterator[TextHeading]:

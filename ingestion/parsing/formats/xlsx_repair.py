@@ -12,13 +12,10 @@ from ingestion.parsing.formats.ooxml import (
     escaped,
     plain,
     read_member,
+    readable_run,
     relations,
     texts,
-    with_texts,
-    word_before,
 )
-from ingestion.parsing.formats.raised_text import subscript, superscript
-from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 
 _RUN = re.compile(rb"(<((?:\w+:)?)r>\s*<\2rPr>)(.{0,2000}?)(</\2rPr>)(.*?)(?=</\2r>)", re.DOTALL)
 _VERTICAL = re.compile(rb'vertAlign\s+val="(superscript|subscript)"')
@@ -57,16 +54,9 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 def _run(match: re.Match[bytes]) -> bytes:
-    rest = match[5]
-    font, vertical = _FONT.search(match[3]), _VERTICAL.search(match[3])
-    if font and is_symbol_font(plain(font[1])):
-        rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
-    if vertical and vertical[1] == b"subscript":
-        rest = with_texts(rest, subscript)
-    elif vertical:
-        word = word_before(match, _TEXT_START)
-        rest = with_texts(rest, lambda text: superscript(text, word))
-    return match[1] + match[3] + match[4] + rest
+    vertical = _VERTICAL.search(match[3])
+    script = vertical[1] if vertical else b""
+    return readable_run(match, _FONT.search(match[3]), script, _TEXT_START)
 
 
 def comments_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:

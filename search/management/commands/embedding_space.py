@@ -56,10 +56,11 @@ class Command(PlainCommand):
         )  # fmt: skip
         fill = actions.add_parser("backfill", help="embed all passages in the background")
         fill.add_argument("--here", action="store_true", help="run here, without a worker")
+        pause = actions.add_parser("pause", help="stop the backfill until it is started again")
         activate = actions.add_parser("activate", help="use it for all searches from now on")
         drop = actions.add_parser("drop", help="delete it with all its vectors")
         drop.add_argument("--yes", action="store_true", help="do not ask to confirm")
-        for action in (fill, activate, drop):
+        for action in (fill, pause, activate, drop):
             action.add_argument("space", help="its ID or name")
         status = actions.add_parser("status", help="show the state of one space or of all")
         status.add_argument("space", nargs="?")
@@ -92,6 +93,9 @@ class Command(PlainCommand):
         else:
             self.stdout.write(f"Queued. To follow it: manage.py embedding_space status {space.pk}")
 
+    def _pause(self, options: dict[str, Any]) -> None:
+        self._show(changes.pause(changes.find(options["space"]), acting_user=None))
+
     def _fill_here(self, space: EmbeddingSpace) -> None:
         with progress_view(self.stdout.write, "passages") as show:
             while True:
@@ -110,8 +114,7 @@ class Command(PlainCommand):
             return
         spaces = list(EmbeddingSpace.objects.order_by("pk"))
         self.stdout.write("\n\n".join("\n".join(r.lines) for r in map(report_on, spaces)))
-        advice = [each.text for each in better_models(spaces)]
-        self.stdout.write("\n".join(("", *overview(spaces), *advice)))
+        self.stdout.write("\n".join(("", *overview(spaces), *better_models(spaces))))
 
     def _compare(self, options: dict[str, Any]) -> None:
         one, other = changes.find(options["space"]), changes.find(options["other"])

@@ -1,8 +1,8 @@
 """Rerankers of this process: a cross-encoder, and the best sentence of a passage (ADR 41).
 
 A passage's own embedding blends all that it speaks of; its best sentence tells whether one of them
-answers. The model is that of the settings if it runs in this process, else MiniLM; the sentences'
-vectors are cached, so that only passages that never came first before cost time.
+answers. The model is that of the settings if it runs in this process, else MiniLM; the process
+remembers the sentences' vectors, so that passages that came first before cost no time.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class SentenceReranker:
             config = config_of_settings() if model_of_settings() else {"kind": "local"}
             embedder = build(embedder_config(config)).questions
             question = embedder.embed_query(query)
-            rows = vectors.cached_sentences(embedder, texts)
-            missing = [text for text in dict.fromkeys(texts) if text not in rows]
-            rows |= vectors.embedded_sentences(embedder, missing)
+            rows = vectors.embedded_sentences(embedder, texts)
         except EmbeddingError as error:
             raise RerankerUnavailable(f"The sentences could not be compared: {error}") from error
         return [min(max(float((rows[text].vectors @ question).max()), 0.0), 1.0) for text in texts]

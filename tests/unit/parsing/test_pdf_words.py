@@ -102,6 +102,11 @@ def test_the_less_doubtful_reading_is_kept(pdfium: str, liteparse: str, expected
     assert PageWords(PageText(pdfium), frozenset(), known).repaired(liteparse) == expected
 
 
+def test_a_line_to_sign_on_has_no_letters_to_look_for() -> None:
+    text = "Signed: ____"
+    assert PageWords(PageText("Signed: _"), frozenset(), set()).repaired(text) == text
+
+
 def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
     words = PageWords(PageText("检查人员打开外壳进\r\n行维修工作。\r\n第二 章"), frozenset(), set())
     assert words.repaired("检查人员打开外壳进 行维修工作。") == "检查人员打开外壳进行维修工作。"

@@ -73,4 +73,3 @@ def test_without_libreoffice_slides_have_no_pictures(monkeypatch: Any) -> None:
     monkeypatch.setattr(page_pictures, "office_library", lambda: Path("/opt/office"))
     assert [page_pictures.is_drawn(kind.media_type) for kind in decks] == [True, True, False]
     assert page_pictures.is_drawn(PDF.media_type)
-    assert not page_pictures.is_recognised(PPTX.media_type)
