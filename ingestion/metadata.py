@@ -140,6 +140,27 @@ def tags_of(metadata: Mapping[str, Any]) -> list[str]:
     return [] if value is None else texts(value)
 
 
+def edited(
+    metadata: Mapping[str, Any],
+    *,
+    add_tags: Iterable[str] = (),
+    remove_tags: Iterable[str] = (),
+    give: Mapping[str, Any] | None = None,
+    drop: Iterable[str] = (),
+) -> Metadata:
+    """The metadata without the keys in `drop`, with the values of `give`, and with changed tags.
+
+    A tag that is both added and removed is added. Raises InvalidMetadata.
+    """
+    remaining = {key: value for key, value in metadata.items() if key not in set(drop)}
+    remaining |= give or {}
+    removed = set(map(clean, remove_tags))
+    tags = [tag for tag in tags_of(remaining) if tag not in removed]
+    tags = list(dict.fromkeys([*tags, *filter(None, map(clean, add_tags))]))
+    remaining.pop(TAGS, None)
+    return check_metadata({**remaining, **({TAGS: tags} if tags else {})})
+
+
 def as_lines(metadata: Mapping[str, Value]) -> str:
     """One “key: value” per line, which `from_lines` parses to the same metadata."""
     return "\n".join(f"{key}: {_value_text(value)}" for key, value in metadata.items())

@@ -5,7 +5,7 @@
     activate -> the new chunks replace the old in one transaction    (`activation`)
     delete   -> the bin; restore undoes it (`deletion`), purge deletes permanently (`purging`)
     make_current -> a new version with the file of an older one      (`versions`)
-    move -> another collection (`moves`)
+    move -> another collection; annotate -> tags and metadata of many (`bulk_changes`)
     restrict -> fewer readers than its collection has                (`readers`)
     edit_chunk -> a passage changed by hand, in place                (`hand_edits`)
 
@@ -31,6 +31,7 @@ from common.jobs import enqueue
 from ingestion import events
 from ingestion.chunking.options import LAYOUT
 from ingestion.documents import editions, versions
+from ingestion.documents.bulk_changes import annotate, move
 from ingestion.documents.deletion import (
     delete,
     delete_collection,
@@ -39,7 +40,6 @@ from ingestion.documents.deletion import (
     restore_collection,
 )
 from ingestion.documents.hand_edits import Wish, edit_chunk, undo
-from ingestion.documents.moves import move
 from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.restricted_readers import Readers, restrict, restrict_known, restrict_one
 from ingestion.documents.versions import add_version, file_of, latest_of, locked, make_current

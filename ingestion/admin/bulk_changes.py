@@ -1,6 +1,6 @@
-"""Bulk changes of documents: another collection, fewer readers.
+"""Bulk changes of documents: another collection, fewer readers, tags and metadata.
 
-Both are actions of the list. Their page posts to the list again, with the same selection.
+All are actions of the list. Their page posts to the list again, with the same selection.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
@@ -23,9 +24,11 @@ from unfold.widgets import (
 
 from common.admin.mixins import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import ListField
-from ingestion.documents.moves import MOST_MOVED
+from ingestion.admin.fields import ListField, MetadataFormField
+from ingestion.documents.bulk_changes import MOST_MOVED
 from ingestion.documents.restricted_readers import Arranged, Readers, UnknownReader
+from ingestion.errors import IngestionError
+from ingestion.metadata import check_key
 from ingestion.models import Collection, Document
 from ingestion.models.visibility import Viewer
 
@@ -82,6 +85,37 @@ class ReadersForm(forms.Form):
         return cleaned | {"readers": readers}
 
 
+class AnnotateForm(forms.Form):
+    """Changes of tags and metadata, at least one."""
+
+    add_tags = ListField(
+        required=False, label=_("Add tags"), help_text=_("Separate them by commas: pump, valve.")
+    )
+    remove_tags = ListField(required=False, label=_("Remove tags"))
+    give = MetadataFormField()
+    drop = ListField(
+        required=False,
+        label=_("Remove keys"),
+        help_text=_("Keys of metadata, such as department, due."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["give"].label = _("Set metadata")
+
+    def clean_drop(self) -> list[str]:
+        try:
+            return [check_key(key) for key in self.cleaned_data["drop"]]
+        except IngestionError as error:
+            raise ValidationError(str(error)) from error
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not any(cleaned.values()):
+            raise ValidationError(_("Choose what to change: a tag or a key."))
+        return cleaned
+
+
 class ReadersFilter(admin.SimpleListFilter):
     title = _("readers")
     parameter_name = "readers"
@@ -101,7 +135,7 @@ def _applied(request: HttpRequest) -> Any:
 
 
 class ArrangingPages(OwnPages[Document]):
-    """A ModelAdmin mixin with the two actions."""
+    """A ModelAdmin mixin with the three actions."""
 
     @admin.action(description=_("Move to another collection…"), permissions=["change"])
     def move_selected(
@@ -121,6 +155,19 @@ class ArrangingPages(OwnPages[Document]):
         to = form.cleaned_data["to"]
         arranged = services.move(queryset, to, acting_user=actor(request))
         self._report_move(request, arranged, to)
+        return None
+
+    @admin.action(description=_("Edit tags and metadata…"), permissions=["change"])
+    def annotate_selected(
+        self, request: HttpRequest, queryset: QuerySet[Document]
+    ) -> HttpResponse | None:
+        """Ask for the changes, then make them."""
+        form = AnnotateForm(_applied(request))
+        if not form.is_valid():
+            title = gettext("Edit tags and metadata")
+            return self._page(request, queryset, form, "annotate_selected", title)
+        arranged = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
+        self._say_changed(request, arranged)
         return None
 
     @admin.action(description=_("Set readers…"), permissions=["change"])

@@ -42,6 +42,7 @@ from ingestion.admin.filters import (
     LanguageFilter,
     OriginFilter,
     StateFilter,
+    TagFilter,
     TypeFilter,
 )
 from ingestion.admin.passages import PassagePages
@@ -108,14 +109,16 @@ class DocumentAdmin(
     )  # fmt: skip
     list_display_links = ("titled",)
     list_filter = (
-        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, ReadersFilter,
+        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
+        ReadersFilter,
     )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title", "latest__file_name")
     search_help_text = _("Search by title or file name")
     actions = (
-        "move_selected", "restrict_selected", "retry_selected", "reprocess_selected",
+        "annotate_selected", "move_selected", "restrict_selected", "retry_selected",
+        "reprocess_selected",
     )  # fmt: skip
     live_cells = ("title", "state", "missing", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.contrib.admin import SimpleListFilter
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.chunking.options import LAYOUT
 from ingestion.files.filetypes import TYPE_LABELS
+from ingestion.metadata import TAGS, tags_of
 from ingestion.models import Collection, SourceKind, State
 from ingestion.models.collections import language_name
 from ingestion.models.documents import INCOMPLETE
@@ -83,6 +85,26 @@ class LanguageFilter(_PresentValues):
 
     def label(self, value: str) -> str:
         return language_name(value)
+
+
+class TagFilter(SimpleListFilter):
+    """Documents with a tag, among the most frequent tags of the documents that the user sees."""
+
+    title = _("tag")
+    parameter_name = "tag"
+    OFFERED = 50  # a guess: a longer list would not be read
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        tagged = model_admin.get_queryset(request).filter(metadata__has_key=TAGS).order_by()
+        values = tagged.values_list("metadata__tags", flat=True)
+        counts = Counter(tag for value in values for tag in tags_of({TAGS: value}))
+        return [(tag, tag) for tag, _count in counts.most_common(self.OFFERED)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not (value := self.value()):
+            return queryset
+        is_listed = Q(metadata__contains={TAGS: [value]})
+        return queryset.filter(is_listed | Q(metadata__contains={TAGS: value}))
 
 
 class OriginFilter(_PresentValues):

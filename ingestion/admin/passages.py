@@ -7,7 +7,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.forms import Script
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -32,7 +33,7 @@ class PassageForm(forms.Form):
 
     text = forms.CharField(
         max_length=MAX_TEXT,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12, "data-count-tokens": ""}),
         help_text=_("Search uses the new text as soon as it is saved."),
     )
     disabled = forms.BooleanField(
@@ -109,7 +110,9 @@ class PassagePages(OwnPages[Document]):
             return redirect(_address(document, passage))
         tokens, most = hand_edits.count_tokens(passage, str(form["text"].value() or ""))
         title = gettext("Passage %(number)d") % {"number": passage.ordinal + 1}
+        script: Any = Script("admin/steelyard/token_count.js", defer=True)
         context = {
+            "media": self.media + forms.Media(js=(script,)),
             "document": document,
             "is_deck": _is_deck(document),
             "form": form,
@@ -131,6 +134,12 @@ class PassagePages(OwnPages[Document]):
 
         self.attempt(request, undo)
         return redirect(_address(document, passage))
+
+    @own_page("<int:pk>/passages/<int:chunk>/tokens/", posts=True)
+    def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
+        passage = _chunk(self.changeable(request, pk), chunk)
+        tokens, most = hand_edits.count_tokens(passage, request.POST.get("text", "")[:MAX_TEXT])
+        return JsonResponse({"tokens": tokens, "most": most})
 
     def _saved(self, request: HttpRequest, passage: Chunk, form: PassageForm) -> bool:
         content_hash = form.cleaned_data["seen"]

@@ -1,4 +1,4 @@
-"""Documents moved between collections; the icons of collections."""
+"""Documents moved between collections, and their tags and metadata changed in bulk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from django.db.models import Sum
 
 from common.accounts.models import User
 from ingestion import services
+from ingestion.errors import InvalidMetadata
 from ingestion.lexical import bm25_weights
+from ingestion.metadata import edited
 from ingestion.models import (
     Chunk,
     Collection,
@@ -123,3 +125,12 @@ def test_icon_names_and_emoji_are_valid_icons(icon: str) -> None:
 def test_other_texts_are_no_icons(icon: str) -> None:
     with pytest.raises(ValidationError, match="is not an icon"):
         validate_icon(icon)
+
+
+def test_changing_tags_keeps_the_other_keys() -> None:
+    metadata = {"tags": "one", "year": 2024, "due": "x"}
+    changed = edited(metadata, add_tags=["two ", "one"], give={"year": 2025}, drop=["due"])
+    assert changed == {"tags": ["one", "two"], "year": 2025}
+    assert edited(changed, remove_tags=["one", "two"]) == {"year": 2025}
+    with pytest.raises(InvalidMetadata):
+        edited({}, give={"Bad Key": 1})

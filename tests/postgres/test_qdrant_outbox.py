@@ -15,7 +15,7 @@ from django.db import connections
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.documents import deletion, hand_edits, moves, purging
+from ingestion.documents import bulk_changes, deletion, hand_edits, purging
 from ingestion.documents.hand_edits import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
@@ -90,7 +90,7 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     hand_edits.edit_chunk(Chunk.objects.get(pk=chunk.pk), Wish(), acting_user=administrator)
 
     hidden = make_collection("Hidden", visibility="signed_in")
-    moves.move([document], hidden, acting_user=administrator)
+    bulk_changes.move([document], hidden, acting_user=administrator)
     syncing.sync()
     assert "Poise" not in found("weight that slides")
     assert "Poise" in found("weight that slides", administrator)

@@ -373,6 +373,31 @@ def test_moving_needs_the_right_to_add_documents(document: Document) -> None:
     assert document.collection.name == "Old"
 
 
+def test_tags_and_metadata_of_several_documents_are_changed_at_once(
+    document: Document, administrator: User, desk: Client
+) -> None:
+    other = make_document(document.collection, "# Other\n\nThe bilge pump, again.\n")
+    services.describe(other, metadata={"tags": ["old"], "due": "2026"}, acting_user=None)
+    fields = {
+        "add_tags": "pump, wet", "remove_tags": "old", "give": "owner: Ada", "drop": "due",
+    }  # fmt: skip
+    page = act(administrator, "annotate_selected", document, other)
+    kept = {"_selected_action": [document.pk, other.pk], "apply": "1"}
+    assert f'name="_selected_action" value="{other.pk}"' in page.content.decode()
+    data = form_data(page, "arrange") | fields | kept
+
+    assert "2 documents were changed" in said(desk.post(DOCUMENTS, data))
+
+    for one in (document, other):
+        one.refresh_from_db()
+        assert one.metadata == {"tags": ["pump", "wet"], "owner": "Ada"}
+    html = desk.get("/", {"q": "bilge", "meta": "tags:pump"}).content.decode()
+    assert "Pump maintenance" in html
+    assert 'value="tags:wet"' in html  # offered as a filter from now on
+    listed = desk.get(DOCUMENTS, {"tag": "wet"}).context["cl"].result_count
+    assert listed == 2
+
+
 def test_a_collection_gets_an_icon_that_the_filters_show(document: Document, desk: Client) -> None:
     client, address = desk, "/admin/ingestion/collection/"
     address += f"{document.collection_id}/change/"

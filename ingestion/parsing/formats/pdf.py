@@ -23,9 +23,12 @@ from ingestion.parsing.formats.pdf_headings import (
     without_repeats,
 )
 from ingestion.parsing.formats.pdf_layout import (
+    LetterSizes,
     Page,
     Placed,
+    contains_heading,
     indented,
+    with_headings,
     without_furniture,
 )
 from ingestion.parsing.formats.pdf_metadata import (
@@ -97,7 +100,7 @@ def _extraction(source: Source, document: PdfDocument) -> Extraction:
     completeness.recognised = len(by_number.keys() - set(empty))
     read = {page.number for page in pages} - set(unreadable)
     note_pages(completeness, source, read, (empty, scanned))
-    running = joined_across_pages(without_contents(without_furniture(pages)))
+    running = joined_across_pages(without_contents(without_furniture(with_headings(pages))))
     titled = with_outline(running, facts) if facts.outline else with_steps(running)
     written = without_repeats(titled)
     blocks = with_notes(written, words.notes)
@@ -171,13 +174,15 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
 
     try:
         # In batches: the boxes of all words of all pages would take 2.5 times the memory.
+        has_headings = False
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
                 parsed.blocks = list(words.in_reading_order(parsed))
                 parsed.text_items = words.parted(parsed)
                 parsed.blocks = words.ruled(parsed)
-            for page in _batch(path, words, batch.result.pages):
+            for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
+                has_headings = has_headings or contains_heading(page)
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))
     except ParseError as error:
         if "password" in str(error).lower():
@@ -185,9 +190,11 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
         raise DamagedFile(DAMAGED) from error
 
 
-def _batch(path: Path, words: WordReader, pages: Sequence[ParsedPage]) -> Iterator[Page]:
+def _batch(
+    path: Path, words: WordReader, pages: Sequence[ParsedPage], *, is_sized: bool
+) -> Iterator[Page]:
     """The pages of a batch; pages with rotated text are read again, turned upright."""
-    upright = {page.page_num: _blocks(page) for page in pages}
+    upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
     expected = {page.page_num: _expected(page) for page in pages}
     poor = [
         page
@@ -243,9 +250,10 @@ def _content(page: ParsedPage, words: WordReader) -> list[Placed]:
     return [Placed(block, 0, page.height)] if lines else []
 
 
-def _blocks(page: ParsedPage) -> list[Placed]:
-    """The page's blocks, and its turned text."""
+def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
+    """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
+    sizes = LetterSizes(page.text_items if is_sized else ())
     whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
     tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
@@ -257,7 +265,8 @@ def _blocks(page: ParsedPage) -> list[Placed]:
                 block = replace(block, text="\n".join(listing))
             top = box.y if box else 0.0
             bottom = top + box.height if box else page.height
-            out.append(Placed(block, top, bottom))
+            size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
+            out.append(Placed(block, top, bottom, size))
     # A legend in the margin, the name of an axis: liteparse has them in no block.
     aside = "\n".join(item.text for item in page.text_items if round(item.rotation / 90) % 2)
     if aside.strip():

@@ -1,11 +1,12 @@
-"""PDF layout that liteparse does not report, inferred from boxes.
+"""PDF layout that liteparse does not report, inferred from boxes and letter sizes.
 
-Running headers and footers are removed, code indentation restored.
+Running headers and footers are removed, headings found by size, code indentation restored.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +30,14 @@ _ROMAN = re.compile(r"\b[ivxlc]+\b")
 Signature = tuple[BlockKind, str, str]
 
 _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-
+# All guesses, chosen so that posters, forms and scanned text get no false headings.
 LARGER = 1.2
-"""The size of a title's letters, in sizes of the text's. A guess."""
+MOST_SIZES = 5
+MOST_OF_TEXT = 0.15
+LONGEST_TITLE = 120
+MOST_LINES = 3
+_LINE_HEIGHT = 1.5
+
 LEVEL = 4
 """Points between the tops of pieces of one line. A guess."""
 _DEEPEST = 60
@@ -40,11 +46,15 @@ _DEEPEST = 60
 
 @dataclass(frozen=True)
 class Placed:
-    """A block and the vertical extent of its box, from the top of its page."""
+    """A block and the vertical extent of its box, from the top of its page.
+
+    `size` is the size of its letters in points, 0 if unknown.
+    """
 
     block: Block
     top: float
     bottom: float
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,71 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
             yield block.kind, edge, f"{text[: match.start()]}#{offset}{text[match.end() :]}"
     if roman := _ROMAN.search(text):
         yield block.kind, edge, f"{text[: roman.start()]}roman{text[roman.end() :]}"
+
+
+class LetterSizes:
+    """The sizes of the upright letters of one page, by position."""
+
+    def __init__(self, items: Iterable[TextItem]) -> None:
+        self._pieces = sorted(
+            (item.y + item.height / 2, item.x + item.width / 2, round(item.font_size), item.text)
+            for item in items
+            if item.font_size and not round(item.rotation)
+        )
+        self._middles = [piece[0] for piece in self._pieces]
+
+    def within(self, left: float, top: float, right: float, bottom: float) -> int:
+        """The most frequent size of the letters in the box, in points; 0 if there are none."""
+        pieces = self._pieces[bisect_left(self._middles, top) : bisect_right(self._middles, bottom)]
+        written: Counter[int] = Counter()
+        for _, middle, size, text in pieces:
+            if left <= middle <= right:
+                written[size] += len(text)
+        return max(written, key=lambda size: written[size], default=0)
+
+
+def contains_heading(page: Page) -> bool:
+    """Whether liteparse found a heading on the page."""
+    return any(placed.block.kind is BlockKind.HEADING for placed in page.blocks)
+
+
+def with_headings(pages: list[Page]) -> list[Page]:
+    """The pages; if they have no headings, short lines in larger letters become headings.
+
+    The largest size is level 1, the next level 2. liteparse uses more signs than size, but finds
+    no heading at all in files with a few counter-signs: lines that end in numbers, a listing.
+    """
+    if any(map(contains_heading, pages)):
+        return pages
+    placed = [one for page in pages for one in page.blocks]
+    written: Counter[int] = Counter()
+    for one in placed:
+        written[one.size] += len(one.block.text)
+    del written[0]
+    body = max(written, key=lambda size: written[size], default=0)
+    titles = [one for one in placed if body and one.size >= LARGER * body and _is_title(one)]
+    sizes = sorted({one.size for one in titles}, reverse=True)
+    share = sum(len(one.block.text) for one in titles) / max(written.total(), 1)
+    if not sizes or len(sizes) > MOST_SIZES or share > MOST_OF_TEXT:
+        return pages
+    levels = {id(one): sizes.index(one.size) + 1 for one in titles}
+    return [replace(page, blocks=[_levelled(one, levels) for one in page.blocks]) for page in pages]
+
+
+def _is_title(placed: Placed) -> bool:
+    text = placed.block.text
+    is_short = placed.bottom - placed.top <= MOST_LINES * _LINE_HEIGHT * placed.size
+    is_line = placed.block.kind is BlockKind.PARAGRAPH and len(text) <= LONGEST_TITLE
+    return is_line and is_short and any(char.isalpha() for char in text)
+
+
+def _levelled(placed: Placed, levels: dict[int, int]) -> Placed:
+    level = levels.get(id(placed))
+    if level is None:
+        return placed
+    block = placed.block
+    text = " ".join(block.text.split())
+    return replace(placed, block=Block(BlockKind.HEADING, text, level=level, page=block.page))
 
 
 def indented(lines: Sequence[str], box: AnnotationRect, items: Iterable[TextItem]) -> list[str]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import Block, BlockKind
+from ingestion.parsing.formats.pdf_layout import Page, Placed, with_headings
 from ingestion.parsing.formats.tables_of_contents import without_contents
 from ingestion.parsing.formats.text import joined_across_pages, joined_in_line, joined_lines
 
@@ -222,6 +223,58 @@ def test_headings_of_a_pdf_without_tags_have_levels_by_their_size(parse: Parse) 
     blocks = parse(out.getvalue(), "a.pdf").blocks
     headings = [(b.level, b.text) for b in blocks if b.kind is BlockKind.HEADING]
     assert headings == [(1, "Beam handbook"), (2, "The arms"), (2, "The hook")]
+
+
+def test_larger_letters_are_headings_where_liteparse_sees_none(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    y = 800
+    for size, lines in (
+        (22, ["Beam handbook"]),
+        (10, [f"The long arm of the beam carries the scale, and it weighs {n}" for n in range(8)]),
+        (14, ["The arms"]),
+        (10, [f"The short arm of the beam carries the hook, and it weighs {n}" for n in range(8)]),
+    ):
+        y -= size
+        for line in lines:
+            y -= size + 3
+            canvas.setFont("Helvetica-Bold" if size > 10 else "Helvetica", size)
+            canvas.drawString(72, y, line)
+    canvas.save()
+    blocks = parse(out.getvalue(), "a.pdf").blocks
+    headings = [(b.level, b.text) for b in blocks if b.kind is BlockKind.HEADING]
+    assert headings == [(1, "Beam handbook"), (2, "The arms")]
+
+
+def _placed(text: str, size: int, top: float = 100, lines: int = 1) -> Placed:
+    return Placed(p(text, 1), top, top + lines * size * 1.2, size)
+
+
+BODY = [_placed("A steelyard weighs by sliding a weight. " * 20, 10, lines=8)] * 3
+
+
+@pytest.mark.parametrize(
+    ("blocks", "levels"),
+    [
+        (
+            [_placed("Beams", 20), *BODY, _placed("Arms", 14), *BODY, _placed("Hooks", 14)],
+            [1, 2, 2],
+        ),
+        ([_placed("Beams", 11), *BODY], []),
+        ([_placed("42", 20), *BODY], []),
+        ([_placed("A motto of several lines", 20, lines=5), *BODY], []),
+        ([_placed("A poster says it large. " * 4, 20)] * 5 + BODY[:1], []),
+        ([*(_placed("Noise", 13 + n) for n in range(8)), *BODY], []),
+        ([Placed(h(3, "Found by liteparse", 1), 90, 100, 12), _placed("Beams", 20), *BODY], [3]),
+        ([_placed("Unknown", 0), _placed("Nor this", 0)], []),
+    ],
+    ids=["sizes", "too near", "number", "tall", "poster", "scanner", "found before", "unknown"],
+)
+def test_size_of_letters_decides_the_heading_level(blocks: list[Placed], levels: list[int]) -> None:
+    (page,) = with_headings([Page(1, 800, blocks)])
+    found = [one.block.level for one in page.blocks if one.block.kind is BlockKind.HEADING]
+    assert found == levels
+    assert [one.block.text for one in page.blocks] == [one.block.text for one in blocks]
 
 
 def test_a_word_document_loses_its_contents_and_keeps_its_notes(parse: Parse) -> None:

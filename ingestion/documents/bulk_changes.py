@@ -1,14 +1,17 @@
-"""Move documents to another collection.
+"""Arrange documents in bulk: move them to another collection, change their tags and metadata.
 
-They are searchable in it alone, with its readers, or those of them that the document is restricted
-to; statistics follow.
+move      -> searchable in the new collection alone, with its readers, or those of them that the
+             document is restricted to; statistics follow
+annotate  -> tags and keys added and removed; no passage changes
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.contrib.admin.models import CHANGE
+from django.db import transaction
 from django.utils.translation import gettext
 
 from common.accounts.models import User
@@ -18,12 +21,14 @@ from ingestion.documents.purging import family_of
 from ingestion.documents.restricted_readers import (
     Arranged,
     Readers,
+    changed_meanwhile,
     each_by_itself,
     place,
     unfinished,
 )
-from ingestion.errors import StateConflict
+from ingestion.errors import InvalidMetadata, StateConflict
 from ingestion.events import log
+from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited
 from ingestion.models import Collection, Document
 
 # A move reads every passage's terms again, in one request: about 500 documents in a minute.
@@ -39,6 +44,56 @@ def move(documents: Iterable[Document], to: Collection, *, acting_user: User) ->
     The caller checks that the user may read both collections and change documents.
     """
     return each_by_itself(documents, lambda document: _move(document, to, acting_user))
+
+
+def annotate(
+    documents: Iterable[Document],
+    *,
+    acting_user: User,
+    add_tags: Iterable[str] = (),
+    remove_tags: Iterable[str] = (),
+    give: Mapping[str, Any] | None = None,
+    drop: Iterable[str] = (),
+) -> Arranged:
+    """Change the tags and metadata of documents, each in a transaction of its own.
+
+    A collection whose documents get tags offers them as filters from then on, if it has room.
+    Documents whose metadata would become invalid are refused.
+    """
+    changes = {"add_tags": list(add_tags), "remove_tags": list(remove_tags), "drop": list(drop)}
+    count = 0
+    refused: list[str] = []
+    tagged: set[int] = set()
+    for each in documents:
+        try:
+            with transaction.atomic():
+                document = versions.locked(each.pk)
+                metadata = edited(document.metadata, give=give, **changes)
+                if metadata == document.metadata:
+                    continue
+                document.metadata = metadata
+                document.save(update_fields=["metadata", "updated"])
+                log(acting_user, document, CHANGE, "Changed metadata")
+        except InvalidMetadata as error:
+            refused.append(f"{each}: {error}")
+        except Document.DoesNotExist:
+            refused.append(changed_meanwhile(each))
+        else:
+            count += 1
+            if TAGS in metadata:
+                tagged.add(document.collection_id)
+    _offer_tags(tagged)
+    return Arranged(count, tuple(refused))
+
+
+def _offer_tags(collections: Iterable[int]) -> None:
+    with transaction.atomic():
+        rows = Collection.objects.select_for_update(of=("self",), no_key=True)
+        for collection in rows.filter(pk__in=collections).order_by("pk"):
+            keys = collection.metadata_keys
+            if TAGS not in keys and len(keys) < MAX_FACET_KEYS:
+                collection.metadata_keys = [*keys, TAGS]
+                collection.save(update_fields=["metadata_keys"])
 
 
 def _move(original: Document, to: Collection, acting_user: User) -> bool:
