@@ -115,10 +115,11 @@ class Attached(Protocol):
 
     name: str
 
-    def rows(self, collection: Collection, documents: Documents) -> Iterable[Row]:
+    def rows(self, collection: Collection, documents: Documents, reader: Any) -> Iterable[Row]:
         """The rows to export as JSON objects, in an order that can be restored.
 
-        `documents` are those of the collection that are exported.
+        `documents` are those of the collection that are exported, `reader` is who gets them; None:
+        somebody who sees all.
         """
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import tempfile
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -60,12 +60,9 @@ NotARow = (
 
 @dataclass(slots=True)
 class Restored:
-    """The outcome: rows created and rows that existed, by kind; `left` are kinds that nothing here
-    reads, such as the golden queries of 0.3.
-    """
+    """The outcome: rows created and rows that existed, by kind."""
 
     collection: Collection
-    left: Sequence[str]
     created: Counter[str] = field(default_factory=Counter)
     existing: Counter[str] = field(default_factory=Counter)
 
@@ -81,9 +78,7 @@ def restore(
     with open_archive(path) as archive:
         manifest = read_manifest(_read_whole(archive, layout.MANIFEST))
         with _collection(manifest["collection"], name) as collection:
-            read = {layout.DOCUMENTS, layout.EDITS, *(f"{part.name}.jsonl" for part in attached())}
-            names = (name for name in archive.namelist() if name.endswith(".jsonl"))
-            outcome = Restored(collection, sorted({*names} - read))
+            outcome = Restored(collection)
             _fill(archive, outcome, check)
     _release(outcome.collection)
     return outcome

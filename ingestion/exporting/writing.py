@@ -55,10 +55,13 @@ def may_export(viewer: Viewer, collection: Collection) -> bool:
     return bool(seen and viewer is not None and viewer.has_perm("ingestion.change_collection"))
 
 
-def export(collection: Collection, documents: Documents | None = None) -> Iterator[bytes]:
+def export(
+    collection: Collection, documents: Documents | None = None, reader: Any = None
+) -> Iterator[bytes]:
     """The blocks of the ZIP, from one snapshot of the collection, with all or only these documents.
 
-    Successors that are not among the exported documents are left out.
+    Successors that are not among the exported documents are left out, and of what is attached
+    all that `reader` may not see; None sees all.
     """
     outside = not connection.in_atomic_block
     with transaction.atomic():
@@ -66,7 +69,7 @@ def export(collection: Collection, documents: Documents | None = None) -> Iterat
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         every = exported_documents(collection) if documents is None else documents
-        yield from _archive(_entries(collection, every, documents))
+        yield from _archive(_entries(collection, every, documents, reader))
 
 
 def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
@@ -80,7 +83,7 @@ def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
     quotas.spend(reader, quotas.DOWNLOADED, total["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": documents.count()})
     return StreamingHttpResponse(
-        export(collection, documents),
+        export(collection, documents, reader),
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{file_name(collection)}"'},
     )
@@ -130,14 +133,14 @@ def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def _entries(
-    collection: Collection, documents: Documents, named: Documents | None
+    collection: Collection, documents: Documents, named: Documents | None, reader: Any
 ) -> Iterator[Entry]:
     packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
     yield layout.MANIFEST, packed, [json.dumps(_manifest(collection, documents), indent=1).encode()]
     yield layout.DOCUMENTS, packed, lines(_documents(documents, named))
     yield layout.EDITS, packed, lines(_edits(documents))
     for part in attached():
-        yield f"{part.name}.jsonl", packed, lines(part.rows(collection, documents))
+        yield f"{part.name}.jsonl", packed, lines(part.rows(collection, documents, reader))
     for name, sha256 in _files(documents):
         # Mostly compressed already; and stored files keep the archive below the ratio of a bomb.
         yield f"{layout.FILES}{sha256}", plain, _read(name)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import BooleanField, QuerySet, Sum, Value
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import ReadOnly, state_column
+from common.admin.mixins import ReadOnly, actor, state_column
+from search.answers import feedback
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
 from search.answers.settings_admin import OneRow
+from search.errors import SearchError
 
 STATE_LABELS = {
     State.RUNNING.value: "info",
@@ -78,6 +80,34 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         "completion_tokens", "cost", "took", "first_token_ms", "what_was_done", "helpful",
     )  # fmt: skip
     readonly_fields = fields
+    actions = ("make_golden",)
+
+    @admin.action(description=_("Make golden queries"), permissions=["make_golden"])
+    def make_golden(self, request: HttpRequest, queryset: QuerySet[Answer]) -> None:
+        """Make a golden query of each helpful answer whose sources the user may read."""
+        suggested = feedback.suggested(request.user)
+        chosen = suggested.filter(pk__in=[row.pk for row in queryset])
+        made = 0
+        for answer in chosen:
+            try:
+                feedback.make_golden(answer, acting_user=actor(request))
+                made += 1
+            except SearchError as error:
+                self.message_user(request, str(error), messages.WARNING)
+        left = len(queryset) - made
+        text = ngettext(
+            "%(count)d golden query was made.", "%(count)d golden queries were made.", made
+        )
+        self.message_user(request, text % {"count": made}, messages.SUCCESS)
+        if left:
+            text = gettext(
+                "%(count)d answers were left out: only answers that every reader found helpful, "
+                "that cite a source, and that are outside of private threads can be taken."
+            )
+            self.message_user(request, text % {"count": left}, messages.INFO)
+
+    def has_make_golden_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perms(("tuning.add_goldenquery", "tuning.add_judgement"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Answer]:
         queryset: QuerySet[Answer] = super().get_queryset(request)

@@ -1,4 +1,4 @@
-"""Readers' feedback on answers, and its consequence: search gaps.
+"""Readers' feedback on answers, and its consequences: search gaps and golden queries.
 
 A complaint about an answer shows its question to administrators who may read all of its sources, as
 a failed search does. The note stays with the feedback.
@@ -11,24 +11,30 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from common.accounts.models import User
 from ingestion.models.visibility import Viewer
 from search.analytics.failed_search_detection import SETTLE, drained
 from search.analytics.models import SearchEvent
 from search.analytics.recording import MAX_FOLDED, file_complaints
 from search.answers.domain import SURE, State
-from search.answers.models import Answer, AnswerFeedback
+from search.answers.models import Answer, AnswerFeedback, AnswerSource
+from search.answers.models.records import ALL_READABLE
 from search.errors import SearchError
 from search.query.query_key import fold_query
+from search.tuning import judging
+from search.tuning.models import GoldenQuery
 
 Reason = AnswerFeedback.Reason
 # Reasons that blame one of the sources.
 OF_A_SOURCE = frozenset({Reason.SOURCE, Reason.OUTDATED})
 MAX_NOTE = 1000
 BATCH = 200
+# The grade of a document that a helpful answer cites: 3 is reserved for people who read it.
+CITED_GRADE = 2
 
 
 class FeedbackError(SearchError):
@@ -167,3 +173,40 @@ def _complaint(row: AnswerFeedback) -> SearchEvent:
         collections=sorted(answer.filters.get("collections", ())),
         at=row.at,
     )
+
+
+def suggested(viewer: Viewer) -> QuerySet[Answer]:
+    """Answers that could become golden queries, the newest first.
+
+    Every reader who spoke found them helpful, they cite a source, and `viewer` may read all of
+    their sources. Conversations that are not shared stay private.
+    """
+    rows = Answer.objects.with_readable_sources(viewer).filter(
+        pk__in=AnswerFeedback.objects.filter(helpful=True).values("answer"), state=State.DONE
+    )
+    complaints = AnswerFeedback.objects.filter(helpful=False).values("answer")
+    cited = AnswerSource.objects.filter(cited=True).values("answer")
+    rows = rows.exclude(pk__in=complaints).filter(pk__in=cited)
+    open_ones = Q(thread=None) | Q(thread__shared=True)
+    return rows.filter(open_ones, **ALL_READABLE).order_by("-at", "-pk")
+
+
+@transaction.atomic
+def make_golden(answer: Answer, *, acting_user: User) -> GoldenQuery:
+    """Make a golden query of the answer's question: the cited documents answer it.
+
+    The judgements are the acting user's own. Raises FeedbackError if the answer cites nothing,
+    JudgementError for a document that the acting user may not see.
+    """
+    cited = answer.sources.filter(cited=True).select_related("document")
+    documents = {source.document_id: source.document for source in cited}
+    if not documents:
+        raise FeedbackError(_("The answer cites no source: there is nothing to judge."))
+    text = answer.searched_for or answer.question
+    note = _("Cited by an answer.")
+    slugs = list(answer.filters.get("collections", ()))
+    for document in documents.values():
+        judgement = judging.judge(
+            text, slugs, document, CITED_GRADE, acting_user=acting_user, note=note
+        )
+    return judgement.query

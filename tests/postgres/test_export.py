@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.core.management import call_command
 from django.db import transaction
 
 from common.accounts.models import User
@@ -24,7 +23,9 @@ from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVer
 from ingestion.models.versions import UNFINISHED
 from search.models import Pin
 from search.pipeline import search
+from search.tuning.models import GoldenQuery, Judgement
 from tests.samples.builders import make_zip
+from tests.support.admin_client import staff
 from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
@@ -70,6 +71,11 @@ def fill(user: User) -> Collection:
     ):
         services.edit_chunk(Chunk.objects.get(text__contains=text), wish, acting_user=user)
     process()
+    query = GoldenQuery.objects.create(text="Where is the counterweight?", collections=[shelf.slug])
+    Judgement.objects.create(
+        query=query, document=beam.document, reference=beam.document.public_id,
+        title="Beam", grade=3, judge=user, judge_name=user.username,
+    )  # fmt: skip
     Pin.objects.create(query="pinned words", document=beam.document)
     return shelf
 
@@ -106,7 +112,9 @@ def test_an_export_restored_elsewhere_gives_equal_results(
     process()
 
     assert results(administrator) == before
-    assert done.created == {"documents": 5, "edits": 3, "pins": 1}
+    assert done.created == {
+        "documents": 5, "edits": 3, "golden-queries": 1, "judgements": 1, "pins": 1,
+    }  # fmt: skip
     assert done.collection.visibility == Visibility.GROUPS
     assert [group.name for group in done.collection.groups.all()] == ["insiders"]
     states = ChunkEdit.objects.values_list("state", flat=True)
@@ -232,14 +240,36 @@ def test_only_editors_may_export_a_collection(
     assert not writing.may_export(AnonymousUser(), shelf)
 
 
-def test_a_restore_names_what_it_does_not_read(administrator: User, tmp_path: Path) -> None:
-    path = tmp_path / "scales.zip"
-    exported(administrator, path)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("golden-queries.jsonl", "{}\n")
-    out = io.StringIO()
-    call_command("import_collection", path, "--no-wait", stdout=out)
-    assert "not restored: golden-queries.jsonl" in out.getvalue()
+@pytest.mark.parametrize(
+    ("permissions", "expected"),
+    [
+        (["change_collection"], set()),
+        (["change_collection", "view_judgement"], {"How deep is it?"}),
+    ],
+)
+def test_an_export_has_the_golden_queries_that_its_reader_may_see(
+    permissions: list[str], expected: set[str]
+) -> None:
+    shelf = make_collection("Open")
+    closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
+    document = upload(shelf, "# Note\n\nText.").document
+    for text, slugs in (("How deep is it?", []), ("Secret question", [shelf.slug, closed.slug])):
+        query = GoldenQuery.objects.create(text=text, collections=slugs)
+        Judgement.objects.create(
+            query=query, document=document, reference=document.public_id, grade=3, judge_name="a"
+        )
+
+    def texts(pieces: Iterable[bytes]) -> tuple[set[str], set[str]]:
+        with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
+            names = ("golden-queries.jsonl", "judgements.jsonl")
+            rows = [map(json.loads, archive.read(name).splitlines()) for name in names]
+        queries, judgements = ({row["text"] for row in each} for each in rows)
+        return queries, judgements
+
+    editor = staff("editor", *permissions)
+    assert texts(writing.streamed(shelf, editor)) == (expected, expected)  # type: ignore[arg-type]
+    everything = {"How deep is it?", "Secret question"}
+    assert texts(writing.export(shelf)) == (everything, everything)
 
 
 def test_export_keeps_at_most_one_block_in_memory() -> None:

@@ -18,6 +18,7 @@ from search.analytics.gap_queue import summaries
 from search.analytics.models import GapSign, Sign
 from search.answers import feedback
 from search.answers.models import Answer, AnswerFeedback, AnswerSource, Thread
+from search.tuning.models import Judgement
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
@@ -287,6 +288,22 @@ class TestFeedback:
         assert feedback.gather(now=timezone.now() + timedelta(hours=1)) == 1
 
         assert not GapSign.objects.exists()
+
+    def test_a_helpful_answer_can_become_a_golden_query(
+        self, client: APIClient, administrator: User, member: User, library: Document
+    ) -> None:
+        answer = ask(client)
+        assert not feedback.suggested(administrator).exists()
+        rate(client, answer, helpful=True)
+
+        (row,) = feedback.suggested(administrator)
+        query = feedback.make_golden(row, acting_user=administrator)
+
+        assert query.text == QUESTION
+        (judgement,) = Judgement.objects.filter(query=query)
+        assert (judgement.document, judgement.grade) == (library, 2)
+        hide(library)
+        assert not feedback.suggested(member).exists()
 
 
 THREADS = "/api/v1/threads/"

@@ -39,7 +39,6 @@ class Command(WaitingCommand):
         self.stdout.write(
             f"{outcome.collection}: restored {created or 'nothing'}"
             + (f"; existing: {existing}" if existing else "")
-            + (f"; not restored: {', '.join(outcome.left)}" if outcome.left else "")
         )
         versions = DocumentVersion.objects.filter(
             document__collection=outcome.collection, state__in=UNFINISHED
