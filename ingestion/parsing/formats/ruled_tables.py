@@ -26,7 +26,7 @@ _THIN, _APART = 2.5, 2.5
 _MOST_LINES, _FILLED = 500, 0.6
 # Guesses: lines between columns, lines of text, and gaps between rows beside those within a cell,
 # by the height of a line.
-_FEWEST_LINES, _FEWEST_ROWS, _WIDER = 2, 3, 0.15
+_FEWEST_LINES, _FEWEST_ROWS, _FEWEST_COLUMNS, _WIDER = 2, 3, 3, 0.15
 # Guesses: a line of prose, by the width of its column, and by the height of a line.
 _FULL, _LONG = 0.85, 8
 _LINES_OF_HEADER = 3  # around and below it
@@ -183,7 +183,7 @@ def _columns(
         narrow = min(pitches, default=0.0) + _WIDER * texts[0][0].height
     ys = [top, *(place for place, gap in _gaps(texts) if gap >= narrow), bottom]
     is_prose = 2 * sum(map(_full_lines, columns)) > sum(map(len, columns))
-    if is_prose or not ys[1:-1]:
+    if is_prose or not ys[1:-1] or sum(map(bool, columns)) < _FEWEST_COLUMNS:
         return None
     return DrawnGrid(xs, ys, [DrawnLine(x, top, bottom) for x in xs], [])
 
