@@ -58,12 +58,13 @@ def answerability(
     one that is asked for.
 
     Another document that says the same with another figure is no rival: a retrieval that is less
-    confident than usual because of it counts as a usual one.
+    confident than usual because of it counts as a usual one, and so does that of the record which
+    the question names and nothing else.
     """
     best = ranked[0][0]
     rivals = _without_other_sides(ranked, best, context)
     sure = USUAL_CONFIDENCE if retrieval is None else retrieval
-    if len(rivals) < len(ranked):
+    if len(rivals) < len(ranked) or (lookup.is_bare and best.held):
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]
