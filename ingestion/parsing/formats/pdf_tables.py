@@ -40,6 +40,10 @@ _CLOSER = 0.15
 _TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
 _PROSE = re.compile(r".{41}")
+# The name of a value: in the letters of a script with capitals, no part of a sentence.
+_NAME = re.compile(
+    r"^[a-z]?[A-Z\u00c0-\u00de\u0386-\u03ab\u0410-\u042f][^\n]*(?<![.,;!?-])$", re.MULTILINE
+)
 # The dots between a label and its value.
 _LEADER = re.compile(r"[\s.·…_]{3,}$")
 
@@ -202,46 +206,66 @@ def _right(box: TextItem | AnnotationRect) -> float:
 def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> list[LayoutBlock]:
     """The blocks; labels and the values beside them are lines of one paragraph: "Date: 3 May".
 
-    liteparse reads the two columns of a form, or of the head of an invoice, as two paragraphs.
+    liteparse reads the two columns of a form, or of the head of an invoice, as two paragraphs, and
+    those of a page with headings between as columns of the page: all labels before all values.
     """
     out: list[LayoutBlock] = []
     pieces: list[TextItem] = []
+    is_torn = False
     for block in blocks:
-        before = out[-1] if out else block
-        box, beside = before.bbox, block.bbox
-        is_beside = box and beside and box.x + box.width < beside.x
-        if is_beside and before.kind == block.kind == "paragraph":
+        names = [at for at, one in enumerate(out) if _is_label_of(one, block)]
+        if names:
             pieces = pieces or sorted((one for one in items if one.text.strip()), key=middle)
-            labels, values = (
+            *labels, values = (
                 _lines(replace(one, text=(one.text or "").replace("*", "")), pieces)
-                for one in (before, block)
+                for one in (*(out[at] for at in names), block)
             )
-            if text := _labelled(labels, values):
-                out[-1] = replace(before, text=text, bbox=around(before, block))
+            is_torn = is_torn or any(
+                one.bbox and one.bbox.y > _end(block.bbox) for one in out[names[-1] :]
+            )
+            if lines := _labelled([line for each in labels for line in each], values, is_torn):
+                for at, own in zip(names, labels, strict=True):
+                    text, lines = "\n".join(lines[: len(own)]), lines[len(own) :]
+                    out[at] = replace(out[at], text=text, bbox=around(out[at], block))
                 continue
         out.append(block)
     return out
 
 
-def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
-    """A line for each label and its value; empty if they are not such.
+def _is_label_of(label: LayoutBlock, value: LayoutBlock) -> bool:
+    """Whether both are paragraphs, one level with a part of the other at its right."""
+    box, beside = label.bbox, value.bbox
+    if not box or not beside or not label.kind == value.kind == "paragraph":
+        return False
+    return bool(_right(box) < beside.x and beside.y - LEVEL < middle(box) < _end(beside) + LEVEL)
 
-    They are if each label has a colon, or if only values have digits: of two addresses both do.
+
+def _labelled(labels: Sequence[Line], values: Sequence[Line], is_torn: bool) -> list[str]:
+    """A line for each label and its value; none if they are not such.
+
+    They are if each label has a colon, if values alone have digits, of which two addresses have
+    some on both sides, or are nothing but amounts; and if the labels are names of what stands in
+    another column of the page.
     """
     names = "\n".join(_LEADER.sub("", text) for _, text in labels)
     has_colons = len(re.findall(r"[:：]$", names, re.MULTILINE)) == len(labels)
     with_digits = sum(any(map(str.isdecimal, text)) for _, text in values)
-    is_named = has_colons or (2 * with_digits >= len(values) and not re.search(r"\d", names))
+    is_named = (
+        has_colons
+        or (2 * with_digits >= len(values) and not re.search(r"\d", names))
+        or all(_VALUE.fullmatch(text) for _, text in values)
+        or (is_torn and len(re.findall(_NAME, names)) == len(labels))
+    )
     if len(labels) < 2 or not is_named or re.search(_PROSE, names):
-        return ""
+        return []
     lines = [[text] for _, text in labels]
     places = [bisect_right(labels, top + LEVEL, key=lambda line: line[0]) for top, _ in values]
     for place, (top, text) in zip(places, values, strict=True):
         is_first = len(lines[place - 1]) == 1
         if not place or (is_first and top > labels[place - 1][0] + LEVEL):
-            return ""
+            return []
         lines[place - 1].append(text)
-    return "\n".join(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else ""
+    return list(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else []
 
 
 def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBlock:

@@ -6,12 +6,14 @@ import io
 from collections.abc import Sequence
 
 import pytest
+from liteparse import AnnotationRect, LayoutBlock, TextItem
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from ingestion.domain import BlockKind
+from ingestion.parsing.formats.pdf_tables import with_values
 
 from .conftest import Parse
 
@@ -338,3 +340,45 @@ def test_prose_in_columns_with_lines_between_them_is_no_table(parse: Parse) -> N
         page.line(x, 712, x, 700 - 13 * per)
     page.save()
     assert not any(block.rows for block in parse(out.getvalue(), "a.pdf").blocks)
+
+
+def _column(kind: str, x: float, width: float, rows: Sequence[tuple[float, str]]) -> LayoutBlock:
+    top = rows[0][0]
+    box = AnnotationRect(x, top, width, rows[-1][0] + 10 - top)
+    return LayoutBlock(kind, " ".join(text for _, text in rows), bbox=box)
+
+
+def test_values_in_another_column_of_the_page_follow_their_labels() -> None:
+    """Of a safety data sheet, whose labels liteparse reads before all values."""
+    labels = [[(120, "After inhalation"), (140, "After swallowing")], [(220, "pH"), (240, "Use")]]
+    values = [
+        [(120, "Fresh air."), (140, "Rinse the mouth,"), (152, "then call.")],
+        [(220, "not applicable"), (240, "Degreaser")],
+    ]
+    heads = [(100.0, "2 First aid"), (200.0, "3 Properties")]
+    blocks = [
+        *(
+            each
+            for head, own in zip(heads, labels, strict=True)
+            for each in (_column("heading", 60, 90, [head]), _column("paragraph", 60, 90, own))
+        ),
+        *(_column("paragraph", 214, 200, own) for own in values),
+    ]
+    items = [
+        TextItem(text, x, top, 80, 10)
+        for x, columns in ((60, [heads, *labels]), (214, values))
+        for own in columns
+        for top, text in own
+    ]
+    assert [block.text for block in with_values(blocks, items)] == [
+        "2 First aid", "After inhalation Fresh air.\nAfter swallowing Rinse the mouth, then call.",
+        "3 Properties", "pH not applicable\nUse Degreaser",
+    ]  # fmt: skip
+    assert with_values([*blocks[1:2], *blocks[-2:-1]], items) == [blocks[1], blocks[-2]]
+
+
+def test_names_with_digits_have_amounts_beside_them(parse: Parse) -> None:
+    names = ("Net", "VAT at 10 %", "Paid on 2 May", "To pay")
+    amounts = ("5 815,00 €", "581,50 €", "1 900,00 €", "4 496,50 €")
+    (paragraph,) = parse(_side_by_side(names, amounts), "a.pdf").blocks
+    assert paragraph.text == "\n".join(map(" ".join, zip(names, amounts, strict=True)))
