@@ -57,9 +57,8 @@ def answerability(
     or row where one is asked for. It is at most NO_RECORD for a piece of another record than the
     one that is asked for.
 
-    Another document that says the same with another figure is no rival: a retrieval that is less
-    confident than usual because of it counts as a usual one, and so does that of the record which
-    the question names and nothing else.
+    A retrieval that is less confident than usual counts as a usual one where another document says
+    the same with another figure, which is no rival, and where the question only names the record.
     """
     best = ranked[0][0]
     rivals = _without_other_sides(ranked, best, context)
