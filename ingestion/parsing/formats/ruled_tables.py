@@ -89,9 +89,12 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
             if not any(grid.has(item) for grid in own)
             and not any(is_beside(item, box) for box in others)
         ]
-        texts = [_text(line, parts[0], usual) for line in by_line(beside)]
+        lines = by_line(part for item in beside for part in parted_at_gaps(item, letters))
+        texts = [_text(line, parts[0], usual) for line in lines]
         new = sorted([*tables, *texts], key=lambda one: one.bbox.y)
-        is_whole = len(tables) == len(own) and len(texts) <= _MOST_BESIDE * len(own)
+        # A line of several pieces is rather a row of the table.
+        most = _MOST_BESIDE if all(len(line) == 1 for line in lines) else 1
+        is_whole = len(tables) == len(own) and len(texts) <= most * len(own)
         least = _filled(parts) if len(parts) == 1 else _FILLED
         is_other = _letters_of_cells(new) != _letters_of_cells(parts)
         is_better = is_whole and is_other and _filled(new) >= least
@@ -145,12 +148,15 @@ def _grids(
         xs, ys = (sorted({line.at for line in lines}) for lines in (crossing, own))
         if len(xs) > 2 and len(ys) > 2:
             # A line below the header alone.
-            rows = _columns(crossing, items, letters) if len(ys) == _LINES_OF_HEADER else None
+            whole = _joined(crossing, 2 * _APART)
+            rows = _columns(whole, items, letters) if len(ys) == _LINES_OF_HEADER else None
             has_rows = rows is not None and len(rows.ys) > _LINES_OF_HEADER + 1
             yield rows if rows and has_rows else DrawnGrid(xs, ys, crossing, own)
         else:
             uprights += crossing
-    for _, group in groupby(sorted(uprights, key=_ends), key=_ends):
+    # A heavier line below a header has space around it: as wide as two lines.
+    whole = sorted(_joined(uprights, 2 * _APART), key=_ends)
+    for _, group in groupby(whole, key=_ends):
         if columns := _columns(list(group), items, letters):
             yield columns
 
@@ -222,7 +228,7 @@ def _drawn_lines(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnL
     return _joined(uprights), _joined(levels)
 
 
-def _joined(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
+def _joined(lines: Iterable[DrawnLine], apart: float = _APART) -> list[DrawnLine]:
     """The lines; pieces that go on in each other, or are drawn twice, are one at one place."""
     place = float("-inf")
     level: list[DrawnLine] = []
@@ -231,7 +237,7 @@ def _joined(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
         level.append(line._replace(at=place))
     joined: list[DrawnLine] = []
     for line in sorted(level):
-        if joined and line.at == joined[-1].at and line.start <= joined[-1].end + _APART:
+        if joined and line.at == joined[-1].at and line.start <= joined[-1].end + apart:
             joined[-1] = joined[-1]._replace(end=max(line.end, joined[-1].end))
         else:
             joined.append(line)
