@@ -100,6 +100,7 @@ RST = FileType("text/x-rst", ".rst", "reStructuredText")
 ASCIIDOC = FileType("text/asciidoc", ".adoc", "AsciiDoc")
 ORG = FileType("text/org", ".org", "Org document")
 LATEX = FileType("text/x-tex", ".tex", "LaTeX document")
+MAN = FileType("text/troff", ".man", "manual page")
 XLSX = FileType(
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", "Excel workbook"
 )
@@ -141,7 +142,7 @@ _EXTENSIONS = {
     PPTX: ".pptx .pptm .ppsx .ppsm .potx .potm", PPT: ".ppt .pps .pot", ODP: ".odp",
     IPYNB: ".ipynb", EPUB: ".epub", HTML: ".html .htm .xhtml .xht",
     MARKDOWN: ".md .markdown .mdown .mkd .mdx .rmd .qmd", RST: ".rst .rest",
-    ASCIIDOC: ".adoc .asciidoc", ORG: ".org", LATEX: ".tex .ltx .latex .sty .cls",
+    ASCIIDOC: ".adoc .asciidoc", ORG: ".org", LATEX: ".tex .ltx .latex .sty .cls", MAN: ".man",
     TEXT: ".txt .text .log .me .1st .nfo .srt .vtt .ics .vcf .po .wiki .textile", CSV: ".csv",
     TSV: ".tsv .tab", EML: ".eml .mht .mhtml", MSG: ".msg .oft", ZIP: ".zip",
     JSON: ".json .geojson .jsonld .har .webmanifest", JSON_LINES: ".jsonl .ndjson", PNG: ".png",
@@ -156,7 +157,7 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 _TEXT_TYPES = SOURCE_TYPES | {
-    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, LATEX, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
+    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, LATEX, MAN, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
 }
 # Office itself saves newer content under the old extension and opens both alike.
 _ALIKE: Mapping[FileType, frozenset[FileType]] = {
@@ -208,6 +209,7 @@ _FEWEST_LEGIBLE = 4
 _ASCII = re.compile(r"[\t\n\r -~]")
 
 _HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_MAN_HEADER = re.compile(r"^\.TH[ \t]+\S+[ \t]+\"?\d", re.MULTILINE)
 _RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
 _RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
 _RST_MARKUP = re.compile(
@@ -317,6 +319,9 @@ def _text_type(head: bytes, file_name: str, by_name: FileType | None) -> FileTyp
     if by_name is IPYNB and start.startswith("{"):
         return IPYNB
     if by_name is None:
+        # Its extension is its chapter, such as .1 or .3pm.
+        if _MAN_HEADER.search(start):
+            return MAN
         if PurePosixPath(file_name).suffix:
             raise _refusal(file_name, None, "text of an unknown type")
         return content

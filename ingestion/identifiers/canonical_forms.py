@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-from .patterns import NO_PREFIX, STANDARDS
+from .patterns import NO_PREFIX, PART_NAME, STANDARDS
 
 UNPARTED = 1.0  # another spelling: INC20240042 of INC-2024-0042
 PARENT = 0.8  # a less specific form: `75.1725` of `75.1725(a)`
@@ -115,7 +115,8 @@ def _number(text: str) -> str:
 _CITATION = re.compile(
     r"([0-9]{1,3}) ?(c\.?f\.?r|u\.?s\.?c)\.? ?(?:parts?|§{1,2}|sec(?:tion|\.)?)? ?([0-9].*)"
 )
-_SECTION = re.compile(r"[0-9].*")
+_SECTION = re.compile(r"([0-9]+[a-z]?(?:\.[0-9]+)*[a-z]?)(.*)")
+_PART = re.compile(rf"(?:[, ]+{PART_NAME})?[ (]*([0-9a-z]+)\)?")
 
 
 def _citation(text: str) -> str:
@@ -144,7 +145,7 @@ def _section(text: str) -> str:
     match = _SECTION.search(_plain(text))
     if match is None:
         return ""
-    number = match.group().replace(" ", "")
+    number = match[1] + "".join(f"({part})" for part in _PART.findall(match[2]))
     # A number without a point is only a section because of the sign, which is kept.
     return number if "." in number else f"§{number}"
 

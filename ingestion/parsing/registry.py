@@ -21,6 +21,7 @@ _TYPES = {
     "rst": (filetypes.RST,),
     "markup:ASCIIDOC": (filetypes.ASCIIDOC,),
     "markup:ORG": (filetypes.ORG,),
+    "markup:MAN": (filetypes.MAN,),
     "latex": (filetypes.LATEX,),
     "image": (filetypes.PNG, filetypes.JPEG, filetypes.TIFF, filetypes.WEBP),
     "text": (filetypes.TEXT,),

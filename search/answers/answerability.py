@@ -57,13 +57,13 @@ def answerability(
     or row where one is asked for. It is at most NO_RECORD for a piece of another record than the
     one that is asked for.
 
-    Another document that says the same with another figure is no rival: a retrieval that is less
-    confident than usual because of it counts as a usual one.
+    A retrieval that is less confident than usual counts as a usual one where another document says
+    the same with another figure, which is no rival, and where the question only names the record.
     """
     best = ranked[0][0]
     rivals = _without_other_sides(ranked, best, context)
     sure = USUAL_CONFIDENCE if retrieval is None else retrieval
-    if len(rivals) < len(ranked):
+    if len(rivals) < len(ranked) or (lookup.is_bare and best.held):
         sure = max(sure, USUAL_CONFIDENCE)
     own = QuestionWords(question_weights(question, ()))
     parts = [best.passage.text[part.start : part.end] for part in quote.parts]

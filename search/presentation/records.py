@@ -31,7 +31,7 @@ DEFINED, NAMED = 0.1, 0.05
 _RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
 # Article 10, Annex B, Room B1.01: no pattern tells them from prose, but a heading begins with them.
 _NUMBERED = re.compile(
-    r"(?<!\w)([^\W\d_]{2,})\s+((?:[A-Z]{0,3}-?[0-9]+|[A-HJ-Z])(?:[-./][0-9A-Za-z]+)*)(?!\w)"
+    r"(?<!\w)([^\W\d_]{2,})\s+((?:[A-Z]{0,3}-?[0-9]+[a-z]?|[A-HJ-Z])(?:[-./][0-9A-Za-z]+)*)(?!\w)"
 )
 
 YEAR = re.compile(r"1\d{3}|20\d\d")

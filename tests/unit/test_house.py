@@ -26,12 +26,12 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_925
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
-    "0002-identifiers": 182,  # the record that was asked for, at every door; clauses, controls
+    "0002-identifiers": 189,  # the record that was asked for, at every door; clauses, articles
     "0005-profiles": 35,  # a run whose figures still hold is not repeated
-    "0008-parsers": 242,  # subtitles, amounts, admonitions, frames, tables of roles; headings
+    "0008-parsers": 257,  # subtitles, amounts, frames, tables of roles, man; headings, authors
     "0009-embedding-models": 80,  # folders with a linear layer, questions by another model
     "0010-chunks-and-sections": 17,  # levels of headings; a title's words choose no section
     "0025-what-if": 58,  # pools of the active profile by a worker; classes and grades in the list
@@ -42,7 +42,7 @@ ALLOWED: dict[str, int] = {
     "0093-monitoring": 77,  # absent workers and a failing embedding model are named
     "0113-weights-by-question": 45,  # titles with all words of a short question; nearest' words
     "0124-normal-form": 496,  # one normal form of words, and second forms; short texts' languages
-    "0125-two-readers-of-pdf": 1206,  # words, digits, directions, rows, labels, notes, steps
+    "0125-two-readers-of-pdf": 1361,  # words, digits, directions, rows, labels, notes, steps
     "0126-text-of-office-files": 1_915,  # margins, comments, symbols, shapes, sheets, PPT tables
     "0114-answers-without-a-model": 187,  # comparisons, counts; missing names, numbers, neighbours
     "0127-nothing-is-ignored": 251,  # addresses, bodies and headers checked before an action runs

@@ -81,6 +81,10 @@ RECOGNISED = [
     pytest.param("A.8.12, CC6.1 or PR.DS-5", ["a.8.12", "cc6.1", "pr.ds5"], id="controls"),
     pytest.param("AC-2(3)(a) and T1059.001.", ["ac2(3)(a)", "t1059.001"], id="enhancements"),
     pytest.param("Art. 6(1)(f), 4.3.2-b", ["§6(1)(f)", "4.3.2-b"], id="clauses"),
+    pytest.param("Art. 6 Abs. 1 lit. f DSGVO, § 7 Abs.2 UWG", ["§6(1)(f)", "§7(2)"], id="German"),
+    pytest.param("Art 6 (1) a; art. 6 ust. 1 lit. b RODO", ["§6(1)(a)", "§6(1)(b)"], id="spaces"),
+    pytest.param("article 6, paragraphe 1, point f)", ["§6(1)(f)"], id="French"),
+    pytest.param("Art. 6 (1) a person, Section 4 (new)", ["§6(1)"], id="a word is no letter"),
 ]
 
 
@@ -140,6 +144,7 @@ def test_prose_numbers_and_dates_are_no_identifiers(text: str) -> None:
         pytest.param("T1059", "T1059.001", 0.8, id="technique of another"),
         pytest.param("4.3.2-b", "4.3.2-a", 0.0, id="another clause"),
         pytest.param("§ 6(1)(f)", "Article 6(1)(f)", 1.0, id="article by its paragraphs"),
+        pytest.param("Art 6 (1) f", "Art. 6 Abs. 1 lit. f", 1.0, id="article as it is typed"),
         pytest.param("settings.py", "conf/settings.py", 0.6, id="file by name"),
         pytest.param("get_queryset", "ListView.get_queryset()", 0.6, id="method"),
         pytest.param("conn_max_age", "CONN_MAX_AGE", 1.0, id="constant in lower case"),

@@ -28,7 +28,8 @@ def test_section_named_by_the_identifier_comes_before_texts_that_mention_it(
 
 
 @pytest.mark.parametrize(
-    ("question", "is_bare"), [("Article 10", True), ("Mileage 2023", False), ("Hall B", True)]
+    ("question", "is_bare"),
+    [("Article 10", True), ("Article 6a", True), ("Mileage 2023", False), ("Hall B", True)],
 )
 def test_a_year_numbers_no_record(question: str, is_bare: bool) -> None:
     assert RecordLookup.of(parse(question, DEFAULT_PATTERNS), DEFAULT_PATTERNS).is_bare is is_bare

@@ -140,23 +140,32 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
     if isinstance(value, tuple):
         yield from _object(value, path, level)
     elif _holds_objects(value):
-        named = any(isinstance(item, tuple) and _label(item) for item in value)
+        key = _key(value)
+        named = any(isinstance(item, tuple) and _label(item, key) for item in value)
         for item in value:
-            yield from _record(item, level, are_named=named)
+            yield from _record(item, level, key, are_named=named)
     elif grid := _table(value):
         yield from tables_in(grid)
     else:
         yield from _paragraphs(list(_flat(value, path)))
 
 
-def _record(item: Any, level: int, *, are_named: bool = False) -> Iterator[Block]:
+def _key(items: list[Any]) -> str:
+    """The key of texts that tell three records or more apart, if each begins with one."""
+    firsts = [item[0] for item in items if isinstance(item, tuple) and item]
+    texts = {value for _, value in firsts if isinstance(value, str)}
+    keys = {key for key, _ in firsts}
+    return keys.pop() if len(texts) == len(items) > 2 and len(keys) == 1 else ""
+
+
+def _record(item: Any, level: int, key: str = "", *, are_named: bool = False) -> Iterator[Block]:
     """The blocks of one array element or one line, below its label as a heading, if it has one.
 
     Paths start at the record, without its number. A short record among such without labels has no
     headings within: they would stand above the next record, too.
     """
     if isinstance(item, tuple):
-        label = _label(item)
+        label = _label(item, key)
         if label and level <= _DEEPEST_HEADING:
             yield Block(BlockKind.HEADING, label, level=level)
             level += 1
@@ -227,10 +236,10 @@ def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _label(pairs: tuple[tuple[str, Any], ...]) -> str:
-    """The record's title or name, if short enough for a heading; else empty."""
-    values = {key.lower(): value for key, value in pairs if isinstance(value, str)}
-    for name in _LABELS:
+def _label(pairs: tuple[tuple[str, Any], ...], key: str) -> str:
+    """The record's title, name or value of `key`, if short enough for a heading; else empty."""
+    values = {name.lower(): value for name, value in pairs if isinstance(value, str)}
+    for name in (*_LABELS, key.lower()):
         label = values.get(name, "").strip()
         if label and len(label) <= _LONGEST_LABEL and not label.replace(".", "").isdigit():
             return label

@@ -60,9 +60,7 @@ _SIGNS = {
     "dots": "…",
 }  # fmt: skip
 _DOTLESS = re.compile(r"ı(?=[\u0300-\u036f])")
-_NOT_TEXT = frozenset(
-    {"title", "author", "date", "bibliography", "nocite", "lang", "documentclass"}
-)
+_NOT_TEXT = frozenset({"title", "bibliography", "nocite", "lang", "documentclass"})
 
 
 class LatexParser:
@@ -128,14 +126,14 @@ def _includes(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _front_matter(tree: Tree, reader: TreeReader) -> Iterator[Block]:
-    """The abstract, and other text in the metadata (a subtitle, keywords)."""
+    """The authors, the abstract, and other text in the metadata (a subtitle, keywords)."""
     for name, value in tree.meta.items():
         if name in _NOT_TEXT:
             continue
         if value["t"] == "MetaBlocks":
             yield from reader.blocks(value["c"])
         else:
-            yield Block(BlockKind.PARAGRAPH, metadata_text(value))
+            yield Block(BlockKind.PARAGRAPH, " ".join(metadata_text(value).split()))
 
 
 class LatexReader(TreeReader):

@@ -1,4 +1,4 @@
-"""HTML, AsciiDoc and Org -> Blocks, by pandoc, run as a program: it is GPL."""
+"""HTML, AsciiDoc, Org and pages of man -> Blocks, by pandoc, run as a program: it is GPL."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ingestion import currency_dates as currency
-from ingestion.domain import Unit, Why
+from ingestion.domain import Block, BlockKind, Unit, Why
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.asides import with_asides
 from ingestion.parsing.formats.encoding import decode
@@ -298,12 +299,17 @@ class MarkupParser:
         try:
             tree = read_tree(self.prepare(text), self.reader, source.limits)
             result = extraction(tree, TreeReader())
+            written = (metadata_text(tree.meta.get(name)) for name in _WRITTEN)
+            front = [Block(BlockKind.PARAGRAPH, text) for text in written if text]
+            result.blocks = chain(front, result.blocks)
         except PandocUnreadable as error:
             result = plain_text(text, f"Read as plain text: {error}")
         note_includes(result, names)
         return result
 
 
+# Of the metadata, what readers see below the title.
+_WRITTEN = ("subtitle", "author", "date")
 _DELIMITER = re.compile(r"(?:-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,}|--)|(```)\w*")
 _ASCIIDOC_ITEM = re.compile(r"[ \t]*(?:\*{1,5}|\.{1,5}|-|\d+\.)[ \t]+\S")
 
@@ -341,3 +347,4 @@ ASCIIDOC = MarkupParser(
 ORG = MarkupParser(
     "org", re.compile(r"^#\+(?:include|setupfile):[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
 )
+MAN = MarkupParser("man", re.compile(r"^\.so[ \t]+(\S+)", re.MULTILINE))

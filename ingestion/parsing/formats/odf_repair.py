@@ -57,7 +57,7 @@ _MARGIN = re.compile(
     rb"</style:\1(?:-left|-first)?>",
     re.DOTALL,
 )
-_PAGE_NUMBER = re.compile(rb"<text:page-(?:number|count)\b(?:[^<>]*/>|[^<>]*>[^<]*</[^<>]*>)")
+PAGE_NUMBER = re.compile(rb"<text:page-(?:number|count)\b(?:[^<>]*/>|[^<>]*>[^<]*</[^<>]*>)")
 _OBJECT = re.compile(
     rb'<draw:object\s[^<>]*?xlink:href="(?:\./)?([^"/]+)/?"[^<>]*?(?:/>|>.*?</draw:object>)'
     rb"(?:\s*<draw:image\b[^<>]*?(?:/>|>.*?</draw:image>))?",
@@ -111,7 +111,7 @@ def margin_parts(styles: bytes) -> tuple[list[bytes], list[bytes]]:
     master, root = _MASTER.search(styles), _ROOT.search(styles)
     margins: dict[bytes, dict[str, bytes]] = {b"header": {}, b"footer": {}}
     for kind, attributes, source in _MARGIN.findall(master[1]) if master and root else ():
-        content = _PAGE_NUMBER.sub(b"", source)
+        content = PAGE_NUMBER.sub(b"", source)
         words = _flowing(content)
         is_shown = b'style:display="false"' not in attributes
         if is_shown and is_margin_text(words, has_page_number=content != source):

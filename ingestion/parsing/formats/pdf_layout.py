@@ -66,12 +66,14 @@ class Page:
 
 
 def without_furniture(pages: list[Page]) -> Iterator[Block]:
-    """All blocks in order, without running headers, footers and page numbers.
+    """All blocks in order, then each running header and footer once; no page numbers.
 
     These recur at the edge of many pages: the same text, or the same but for a number that
     counts with the pages ("page 7 of 12"). Left and right pages may differ: 40% of the pages
     suffice.
     """
+    said: set[str] = set()
+    running: dict[str, Block] = {}
     counts: Counter[Signature] = Counter()
     for page in pages:
         for placed in page.blocks:
@@ -79,8 +81,18 @@ def without_furniture(pages: list[Page]) -> Iterator[Block]:
     needed = max(FEWEST_PAGES, REPEATED_ON * sum(1 for page in pages if page.blocks))
     for page in pages:
         for placed in page.blocks:
-            if not any(counts[signature] >= needed for signature in _signatures(placed, page)):
+            text = _flowing(placed.block.text)
+            recurs = [counts[signature] >= needed for signature in _signatures(placed, page)]
+            if not any(recurs):
+                said.add(text)
                 yield placed.block
+            elif recurs[0]:
+                running.setdefault(text, replace(placed.block, kind=BlockKind.PARAGRAPH, level=0))
+    yield from (block for text, block in running.items() if text not in said)
+
+
+def _flowing(text: str) -> str:
+    return " ".join(text.split()).lower()
 
 
 def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
@@ -95,7 +107,7 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
     else:
         return
     # With the kind: the title on page 1 may recur as a running header.
-    text = " ".join(block.text.split()).lower()
+    text = _flowing(block.text)
     yield block.kind, edge, text
     if edge == "top" and block.kind is BlockKind.HEADING:
         # "Chapter 3" above page 3 of a book of one-page chapters.

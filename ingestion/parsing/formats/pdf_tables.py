@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -34,10 +34,16 @@ _TORN, _NARROW = 0.8, 0.9
 _LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
 # Gaps between rows beside those between the lines of a cell. A guess.
 _WIDER = 1.2
+# Of the height of a line: how much nearer the lines of a cell are than rows. A guess.
+_CLOSER = 0.15
 # Of the height of a line; and of the box of a letter, of which a space takes a quarter. A guess.
 _TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
 _PROSE = re.compile(r".{41}")
+# The name of a value: in the letters of a script with capitals, no part of a sentence.
+_NAME = re.compile(
+    r"^[a-z]?[A-Z\u00c0-\u00de\u0386-\u03ab\u0410-\u042f][^\n]*(?<![.,;!?-])$", re.MULTILINE
+)
 # The dots between a label and its value.
 _LEADER = re.compile(r"[\s.·…_]{3,}$")
 
@@ -96,15 +102,20 @@ def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
     return [part for item in items for part in parted.get(id(item), [item])]
 
 
-def parted_at_gaps(item: TextItem, letters: Letters) -> list[TextItem]:
-    """The parts of a piece of text with gaps between them that are wider than a space."""
+def parted_at_gaps(
+    item: TextItem, letters: Letters, lines: Collection[float] = ()
+) -> list[TextItem]:
+    """The parts of a piece of text with gaps between them that are wider than a space, or within
+    which there is a line, of which these are the places.
+    """
     for match in re.finditer(re.escape(item.text.strip()), letters.text):
         pieces: list[TextItem] = []
         for word in re.finditer(r"\S+", match[0]):
             ends = word.start(), word.end() - 1
             first, last = (letters.at(match.start() + at, match[0][at]) for at in ends)
             own = replace(item, text=word[0], x=first.left, width=last.right - first.left)
-            if pieces and own.x - _right(pieces[-1]) <= _GAP * first.height:
+            end = _right(pieces[-1]) if pieces else float("-inf")
+            if own.x - end <= _GAP * first.height and not any(end < x < own.x for x in lines):
                 before = pieces.pop()
                 text, width = f"{before.text} {own.text}", _right(own) - before.x
                 own = replace(before, text=text, width=width)
@@ -195,46 +206,66 @@ def _right(box: TextItem | AnnotationRect) -> float:
 def with_values(blocks: Sequence[LayoutBlock], items: Iterable[TextItem]) -> list[LayoutBlock]:
     """The blocks; labels and the values beside them are lines of one paragraph: "Date: 3 May".
 
-    liteparse reads the two columns of a form, or of the head of an invoice, as two paragraphs.
+    liteparse reads the two columns of a form, or of the head of an invoice, as two paragraphs, and
+    those of a page with headings between as columns of the page: all labels before all values.
     """
     out: list[LayoutBlock] = []
     pieces: list[TextItem] = []
+    is_torn = False
     for block in blocks:
-        before = out[-1] if out else block
-        box, beside = before.bbox, block.bbox
-        is_beside = box and beside and box.x + box.width < beside.x
-        if is_beside and before.kind == block.kind == "paragraph":
+        names = [at for at, one in enumerate(out) if _is_label_of(one, block)]
+        if names:
             pieces = pieces or sorted((one for one in items if one.text.strip()), key=middle)
-            labels, values = (
+            *labels, values = (
                 _lines(replace(one, text=(one.text or "").replace("*", "")), pieces)
-                for one in (before, block)
+                for one in (*(out[at] for at in names), block)
             )
-            if text := _labelled(labels, values):
-                out[-1] = replace(before, text=text, bbox=around(before, block))
+            is_torn = is_torn or any(
+                one.bbox and one.bbox.y > _end(block.bbox) for one in out[names[-1] :]
+            )
+            if lines := _labelled([line for each in labels for line in each], values, is_torn):
+                for at, own in zip(names, labels, strict=True):
+                    text, lines = "\n".join(lines[: len(own)]), lines[len(own) :]
+                    out[at] = replace(out[at], text=text, bbox=around(out[at], block))
                 continue
         out.append(block)
     return out
 
 
-def _labelled(labels: Sequence[Line], values: Sequence[Line]) -> str:
-    """A line for each label and its value; empty if they are not such.
+def _is_label_of(label: LayoutBlock, value: LayoutBlock) -> bool:
+    """Whether both are paragraphs, one level with a part of the other at its right."""
+    box, beside = label.bbox, value.bbox
+    if not box or not beside or not label.kind == value.kind == "paragraph":
+        return False
+    return bool(_right(box) < beside.x and beside.y - LEVEL < middle(box) < _end(beside) + LEVEL)
 
-    They are if each label has a colon, or if only values have digits: of two addresses both do.
+
+def _labelled(labels: Sequence[Line], values: Sequence[Line], is_torn: bool) -> list[str]:
+    """A line for each label and its value; none if they are not such.
+
+    They are if each label has a colon, if values alone have digits, of which two addresses have
+    some on both sides, or are nothing but amounts; and if the labels are names of what stands in
+    another column of the page.
     """
     names = "\n".join(_LEADER.sub("", text) for _, text in labels)
     has_colons = len(re.findall(r"[:：]$", names, re.MULTILINE)) == len(labels)
     with_digits = sum(any(map(str.isdecimal, text)) for _, text in values)
-    is_named = has_colons or (2 * with_digits >= len(values) and not re.search(r"\d", names))
+    is_named = (
+        has_colons
+        or (2 * with_digits >= len(values) and not re.search(r"\d", names))
+        or all(_VALUE.fullmatch(text) for _, text in values)
+        or (is_torn and len(re.findall(_NAME, names)) == len(labels))
+    )
     if len(labels) < 2 or not is_named or re.search(_PROSE, names):
-        return ""
+        return []
     lines = [[text] for _, text in labels]
     places = [bisect_right(labels, top + LEVEL, key=lambda line: line[0]) for top, _ in values]
     for place, (top, text) in zip(places, values, strict=True):
         is_first = len(lines[place - 1]) == 1
         if not place or (is_first and top > labels[place - 1][0] + LEVEL):
-            return ""
+            return []
         lines[place - 1].append(text)
-    return "\n".join(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else ""
+    return list(map(" ".join, lines)) if all(len(line) > 1 for line in lines) else []
 
 
 def with_divided_rows(table: LayoutBlock, items: Iterable[TextItem]) -> LayoutBlock:
@@ -306,6 +337,72 @@ def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     if words:
         return [(0.0, cell.text)]
     return [(top, " ".join(texts)) for top, _, texts in lines if texts]
+
+
+def with_joined_rows(table: LayoutBlock) -> LayoutBlock:
+    """The table; rows that are the next lines of the cells above are part of these.
+
+    They are nearer to the row above than other rows, and have text only below a text.
+    """
+    rows = rows_of(table) if table.kind == "table" else []
+    boxes = [next((cell.bbox for cell in row if cell.bbox and cell.text), None) for row in rows]
+    tops = [box.y for box in boxes if box]
+    gaps = [below - above for above, below in pairwise(tops)]
+    if len(tops) < len(rows) or len(gaps) < _FEWEST_ROWS:
+        return table
+    narrow = min(gaps) + _CLOSER * min(box.height for box in boxes if box)
+    joined = [rows[0]]
+    for gap, row in zip(gaps, rows[1:], strict=True):
+        texts = [(above.text, cell.text) for above, cell in zip(joined[-1], row, strict=False)]
+        if gap > narrow:
+            joined.append(row)
+        elif all(map(all, texts)) or any(text and not above for above, text in texts):
+            return table
+        else:
+            joined[-1] = [
+                replace(cell, text=" ".join(filter(None, both)))
+                for cell, both in zip(joined[-1], texts, strict=True)
+            ]
+    is_whole = len(joined) >= _FEWEST_ROWS and all(row[0].text for row in joined)
+    return _with_rows(table, joined) if is_whole else table
+
+
+def with_parted_headers(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
+    """The blocks of the page; names of columns that are one text are each above their column."""
+    return [_with_parted_header(one, page.text_items, letters) for one in page.blocks or ()]
+
+
+def _with_parted_header(
+    table: LayoutBlock, items: Iterable[TextItem], letters: Letters
+) -> LayoutBlock:
+    header, *body = rows_of(table) if table.kind == "table" else [[]]
+    names = list(header)
+    for at, (cell, after) in enumerate(pairwise(header)):
+        left, right = (
+            [row[place].bbox for row in body if place < len(row) and row[place].text]
+            for place in (at, at + 1)
+        )
+        if not cell.bbox or not left or not right or after.text not in ("", cell.text):
+            continue
+        own = [one for one in items if is_beside(one, cell.bbox)]
+        parts = [part for one in own for part in parted_at_gaps(one, letters)]
+        if len(parts) != 2:  # the names of two columns
+            continue
+        first, second = parts
+        is_between = (
+            _right(first) < min(box.x for box in right) and max(map(_right, left)) < second.x
+        )
+        if is_between and spelt(first.text + second.text) == spelt(cell.text):
+            names[at : at + 2] = replace(cell, text=first.text), replace(after, text=second.text)
+    if names == header:
+        return table
+    return _with_rows(table, [names, *body])
+
+
+def _with_rows(table: LayoutBlock, rows: list[list[LayoutCell]]) -> LayoutBlock:
+    """The table with other rows, the first of which is its header if it had one."""
+    first = bool(table.header)
+    return replace(table, header=rows[0] if first else None, rows=rows[first:])
 
 
 def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:

@@ -21,7 +21,11 @@ from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_o
 from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
-from ingestion.parsing.formats.pdf_tables import with_parted_cells, without_torn_columns
+from ingestion.parsing.formats.pdf_tables import (
+    with_parted_cells,
+    with_parted_headers,
+    without_torn_columns,
+)
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
@@ -141,6 +145,7 @@ class WordReader:
         """The blocks of the page with the tables that lines draw, if PDFium can read it."""
         letters = self._read(page.page_num)
         if letters and letters.count <= MOST_LETTERS:
+            page.blocks = with_parted_headers(page, letters)
             return with_ruled_tables(page, letters)
         return list(page.blocks or ())
 

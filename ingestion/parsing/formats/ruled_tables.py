@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 _THIN, _APART = 2.5, 2.5
 # Guesses: lines of a drawing that is no table, and the share of a table's cells with a text.
 _MOST_LINES, _FILLED = 500, 0.6
+# Guesses: lines between columns, lines of text, and gaps between rows beside those within a cell,
+# by the height of a line.
+_FEWEST_LINES, _FEWEST_ROWS, _FEWEST_COLUMNS, _WIDER = 2, 3, 3, 0.15
+# Guesses: a line of prose, by the width of its column, and by the height of a line.
+_FULL, _LONG = 0.85, 8
+_LINES_OF_HEADER = 3  # around and below it
 _MOST_OF_NAME = 4  # lines of the name of several rows; a guess
-_MOST_BESIDE = 1  # lines of text beside a table that liteparse took for a part of it; a guess
+_MOST_BESIDE = 2  # lines of text beside a table that liteparse took for a part of it; a guess
 
 
 class DrawnLine(NamedTuple):
@@ -37,7 +43,10 @@ class DrawnLine(NamedTuple):
 
 
 class DrawnGrid(NamedTuple):
-    """The places of a table's upright and level lines, and what of each is drawn."""
+    """The places of a table's upright and level lines, and what of each is drawn.
+
+    No `levels`: between rows there is only space.
+    """
 
     xs: list[float]
     ys: list[float]
@@ -60,8 +69,10 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     Nothing is changed where a word crosses a line, or a letter would be lost.
     """
     blocks = list(page.blocks or ())
-    grids = list(_grids(page.vector_graphics)) if page.vector_graphics else []
-    if not grids or not page.text_items:
+    if not page.vector_graphics or not page.text_items:
+        return blocks
+    grids = list(_grids(page.vector_graphics, page.text_items, letters))
+    if not grids:
         return blocks
     items = [piece for item in page.text_items for piece in _within_cells(item, grids, letters)]
     usual = median(item.font_size or 0 for item in items)
@@ -71,10 +82,19 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
             continue
         inner = [item for item in items if any(is_beside(item, one.bbox) for one in parts)]
         tables = [table for grid in own if (table := _table(grid, inner, parts[0]))]
-        beside = [item for item in inner if not any(grid.has(item) for grid in own)]
-        texts = [_text(line, parts[0], usual) for line in by_line(beside)]
+        others = [one.bbox for one in blocks if one.bbox and one.text and one not in parts]
+        beside = [
+            item
+            for item in inner
+            if not any(grid.has(item) for grid in own)
+            and not any(is_beside(item, box) for box in others)
+        ]
+        lines = by_line(part for item in beside for part in parted_at_gaps(item, letters))
+        texts = [_text(line, parts[0], usual) for line in lines]
         new = sorted([*tables, *texts], key=lambda one: one.bbox.y)
-        is_whole = len(tables) == len(own) and len(texts) <= _MOST_BESIDE * len(own)
+        # A line of several pieces is rather a row of the table.
+        most = _MOST_BESIDE if all(len(line) == 1 for line in lines) else 1
+        is_whole = len(tables) == len(own) and len(texts) <= most * len(own)
         least = _filled(parts) if len(parts) == 1 else _FILLED
         is_other = _letters_of_cells(new) != _letters_of_cells(parts)
         is_better = is_whole and is_other and _filled(new) >= least
@@ -86,10 +106,13 @@ def with_ruled_tables(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
 
 
 def _within_cells(item: TextItem, grids: Iterable[DrawnGrid], letters: Letters) -> list[TextItem]:
-    """The piece of text, parted at wide gaps if a line of a table is within it."""
-    ends = item.x + _APART, item.x + item.width - _APART
-    is_crossed = any(ends[0] < x < ends[1] for grid in grids if grid.has(item) for x in grid.xs)
-    return parted_at_gaps(item, letters) if is_crossed else [item]
+    """The piece of text, parted at wide gaps and at lines if a line of a table is within it."""
+    return _parted(item, [x for grid in grids if grid.has(item) for x in grid.xs], letters)
+
+
+def _parted(item: TextItem, xs: Iterable[float], letters: Letters) -> list[TextItem]:
+    lines = [x for x in xs if item.x + _APART < x < item.x + item.width - _APART]
+    return parted_at_gaps(item, letters, lines) if lines else [item]
 
 
 def _connected(
@@ -105,8 +128,12 @@ def _connected(
     return own, [one for one in blocks if one in parts]
 
 
-def _grids(graphics: VectorGraphics) -> Iterator[DrawnGrid]:
-    """The lines that cross each other, if they make two rows and two columns or more."""
+def _grids(
+    graphics: VectorGraphics, items: Sequence[TextItem], letters: Letters
+) -> Iterator[DrawnGrid]:
+    """The lines that cross each other, if they make two rows and two columns or more; and those
+    between columns, with lines between the rows of their texts.
+    """
     uprights, levels = _drawn_lines(graphics)
     if len(uprights) + len(levels) > _MOST_LINES:
         return
@@ -120,7 +147,73 @@ def _grids(graphics: VectorGraphics) -> Iterator[DrawnGrid]:
             levels = [one for one in levels if not any(_meet(each, one) for each in met)]
         xs, ys = (sorted({line.at for line in lines}) for lines in (crossing, own))
         if len(xs) > 2 and len(ys) > 2:
-            yield DrawnGrid(xs, ys, crossing, own)
+            # A line below the header alone.
+            whole = _joined(crossing, 2 * _APART)
+            rows = _columns(whole, items, letters) if len(ys) == _LINES_OF_HEADER else None
+            has_rows = rows is not None and len(rows.ys) > _LINES_OF_HEADER + 1
+            yield rows if rows and has_rows else DrawnGrid(xs, ys, crossing, own)
+        else:
+            uprights += crossing
+    # A heavier line below a header has space around it: as wide as two lines.
+    whole = sorted(_joined(uprights, 2 * _APART), key=_ends)
+    for _, group in groupby(whole, key=_ends):
+        if columns := _columns(list(group), items, letters):
+            yield columns
+
+
+def _ends(line: DrawnLine) -> tuple[float, float]:
+    return round(line.start / _APART), round(line.end / _APART)
+
+
+def _columns(
+    lines: Sequence[DrawnLine], items: Iterable[TextItem], letters: Letters
+) -> DrawnGrid | None:
+    """The table with only lines between its columns; None of another drawing.
+
+    If each line of text has a name at its left it is a row, else wider gaps are between rows.
+    """
+    _, top, bottom = lines[0]
+    places = [line.at for line in lines]
+    own = (one for one in items if top < middle(one) < bottom)
+    texts = by_line(part for one in own for part in _parted(one, places, letters))
+    if len(lines) < _FEWEST_LINES or len(texts) < _FEWEST_ROWS:
+        return None
+    left = min(lines[0].at, *(line[0].x - _APART for line in texts))
+    right = max(lines[-1].at, *(line[-1].x + line[-1].width + _APART for line in texts))
+    xs = sorted({left, *places, right})
+    columns = _by_column(texts, xs)
+    if all(line[0].x < xs[1] for line in texts):
+        narrow = min(gap for _, gap in _gaps(texts))
+    else:
+        pitches = (gap for column in columns for _, gap in _gaps(column))
+        narrow = min(pitches, default=0.0) + _WIDER * texts[0][0].height
+    ys = [top, *(place for place, gap in _gaps(texts) if gap >= narrow), bottom]
+    is_prose = 2 * sum(map(_full_lines, columns)) > sum(map(len, columns))
+    if is_prose or not ys[1:-1] or sum(map(bool, columns)) < _FEWEST_COLUMNS:
+        return None
+    return DrawnGrid(xs, ys, [DrawnLine(x, top, bottom) for x in xs], [])
+
+
+def _full_lines(column: Sequence[Sequence[TextItem]]) -> int:
+    """How many lines of a column are long and reach its ends, as those of prose do."""
+    pieces = [one for line in column for one in line]
+    left = min((one.x for one in pieces), default=0)
+    right = max((one.x + one.width for one in pieces), default=0)
+    return sum(one.width > max(_FULL * (right - left), _LONG * one.height) for one in pieces)
+
+
+def _by_column(texts: Iterable[list[TextItem]], xs: Sequence[float]) -> list[list[list[TextItem]]]:
+    """The pieces of text of each column, one a line."""
+    pieces = [one for line in texts for one in line]
+    return [[[one] for one in pieces if left < one.x < right] for left, right in pairwise(xs)]
+
+
+def _gaps(lines: Iterable[Sequence[TextItem]]) -> Iterator[tuple[float, float]]:
+    """The middle and height of the space between each line of text and the next."""
+    for above, below in pairwise(lines):
+        end = max(one.y + one.height for one in above)
+        start = min(one.y for one in below)
+        yield (end + start) / 2, start - end
 
 
 def _drawn_lines(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnLine]]:
@@ -135,7 +228,7 @@ def _drawn_lines(graphics: VectorGraphics) -> tuple[list[DrawnLine], list[DrawnL
     return _joined(uprights), _joined(levels)
 
 
-def _joined(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
+def _joined(lines: Iterable[DrawnLine], apart: float = _APART) -> list[DrawnLine]:
     """The lines; pieces that go on in each other, or are drawn twice, are one at one place."""
     place = float("-inf")
     level: list[DrawnLine] = []
@@ -144,7 +237,7 @@ def _joined(lines: Iterable[DrawnLine]) -> list[DrawnLine]:
         level.append(line._replace(at=place))
     joined: list[DrawnLine] = []
     for line in sorted(level):
-        if joined and line.at == joined[-1].at and line.start <= joined[-1].end + _APART:
+        if joined and line.at == joined[-1].at and line.start <= joined[-1].end + apart:
             joined[-1] = joined[-1]._replace(end=max(line.end, joined[-1].end))
         else:
             joined.append(line)
@@ -178,7 +271,7 @@ def _table(grid: DrawnGrid, items: Iterable[TextItem], part: LayoutBlock) -> Lay
                 return None
             lines[cell].append([one for one, at in zip(line, met, strict=True) if at == cell])
     tall = {owner for (row, _), owner in owners.items() if owner[0] < row}
-    if _is_otherwise(lines, tall):
+    if _is_otherwise(lines, tall, has_levels=bool(grid.levels)):
         return None
     cells = [[LayoutCell("") for _ in grid.xs[1:]] for _ in grid.ys[1:]]
     for (row, column), owner in owners.items():
@@ -202,7 +295,7 @@ def _cells(grid: DrawnGrid) -> dict[tuple[int, int], tuple[int, int]]:
     owners: dict[tuple[int, int], tuple[int, int]] = {}
     for row, column in product(range(len(rows)), range(len(columns))):
         owner = row, column
-        if row and not _is_drawn(grid.levels, grid.ys[row], *columns[column]):
+        if row and grid.levels and not _is_drawn(grid.levels, grid.ys[row], *columns[column]):
             owner = owners[row - 1, column]
         elif column and not _is_drawn(grid.uprights, grid.xs[column], *rows[row]):
             owner = owners[row, column - 1]
@@ -222,7 +315,10 @@ def _cell_of(
 
 
 def _is_otherwise(
-    lines: Mapping[tuple[int, int], Sequence[Sequence[TextItem]]], tall: Collection[tuple[int, int]]
+    lines: Mapping[tuple[int, int], Sequence[Sequence[TextItem]]],
+    tall: Collection[tuple[int, int]],
+    *,
+    has_levels: bool,
 ) -> bool:
     """Whether the lines are no table's, or not all of it; `tall` are the cells of several rows.
 
@@ -239,7 +335,7 @@ def _is_otherwise(
             rows.setdefault(row, []).append(len(texts))
     several = [counts for counts in rows.values() if len(counts) > 1]
     has_rows = not several or any(min(counts) > 1 for counts in several)
-    return has_gaps or has_prose or has_rows
+    return has_gaps or has_prose or (has_levels and has_rows)
 
 
 def _text(line: Sequence[TextItem], part: LayoutBlock, usual: float) -> LayoutBlock:

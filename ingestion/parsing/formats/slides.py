@@ -77,7 +77,7 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     footers: set[str] = set()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if file_type == filetypes.ODP:
-            content = read_member(archive, odf_repair.CONTENT)
+            content = odf_repair.PAGE_NUMBER.sub(b"", read_member(archive, odf_repair.CONTENT))
             content = odf_repair.repaired(content, archive, element=_ODP_TEXT)
             parts[odf_repair.CONTENT] = _ODP_PAGE.sub(_ODP_MARK, content)
         for name in filter(_PPTX_SLIDE.fullmatch, archive.namelist()):

@@ -183,3 +183,12 @@ def test_data_formats_are_recognised_by_content(
     content: bytes, name: str, expected: FileType
 ) -> None:
     assert sniff(content, name) == expected
+
+
+def test_records_are_named_by_the_number_with_which_each_begins(parse: Parse) -> None:
+    pumps = [{"tag": f"P-{n}", "maker": "KSB"} for n in range(1, 4)]
+    assert list(parse(json.dumps(pumps).encode(), "a.json").blocks) == [
+        block for n in range(1, 4) for block in (h(2, f"P-{n}"), p(f"tag: P-{n}\nmaker: KSB"))
+    ]
+    alike = parse(json.dumps(pumps * 2).encode(), "a.json").blocks
+    assert not any(block.kind == "heading" for block in alike)

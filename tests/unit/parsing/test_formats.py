@@ -89,13 +89,19 @@ def test_pdf_sample_is_read(parse: Parse) -> None:
         (
             builders.make_asciidoc(),
             "a.adoc",
-            [h(1, "Parts"), p("A steelyard weighs."), li(0, "beam"), li(1, "long arm")],
+            [
+                p("Ada Weigher"),
+                h(1, "Parts"),
+                p("A steelyard weighs."),
+                li(0, "beam"),
+                li(1, "long arm"),
+            ],
             ("Beam handbook", "Ada Weigher", ""),
         ),
         (
             builders.make_org(),
             "a.org",
-            [h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
+            [p("Ada Weigher"), h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
             ("Beam handbook", "Ada Weigher", ""),
         ),
         (

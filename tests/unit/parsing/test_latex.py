@@ -62,8 +62,9 @@ def test_the_preamble_is_metadata(parse: Parse) -> None:
         "Text.\\end{document}",
         "a.tex",
     )
-    assert list(document.blocks) == [p("We weigh."), p("Text.")]
-    assert (document.title, document.author) == ("On Beams", "Ada Müller Oslo, Paul Erdős")
+    authors = "Ada Müller Oslo, Paul Erdős"
+    assert list(document.blocks) == [p("We weigh."), p(authors), p("May 2024"), p("Text.")]
+    assert (document.title, document.author) == ("On Beams", authors)
 
 
 def test_what_is_no_latex_is_kept_as_it_is(parse: Parse) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ingestion.domain import Block, Why
+from ingestion.errors import UnsupportedType
+from ingestion.files.filetypes import sniff
 from ingestion.parsing.formats.rst import role_text
 
 from .conftest import Parse
@@ -548,3 +550,31 @@ def test_an_included_file_is_named(parse: Parse, text: str, file_name: str) -> N
     (gap,) = document.completeness.losses
     assert (gap.why, gap.count, gap.places) == (Why.LINK, 1, ("parts/one.adoc",))
     assert document.completeness.missing == 0.5
+
+
+MAN_PAGE = """\
+.\\" Copyright
+.TH WEIGH 1 2026-03-02 "beam 2.4" "User Commands"
+.SH NAME
+weigh \\- weigh a parcel
+.SH OPTIONS
+.TP
+.BR \\-q ", " \\-\\-quiet
+Print nothing but errors.
+.SH "EXIT STATUS"
+.TP
+.B 4
+The scale did not reply.
+"""
+
+
+def test_a_page_of_man(parse: Parse) -> None:
+    """Its extension is its chapter, as that of a rotated log is a number, which has no `.TH`."""
+    document = parse(MAN_PAGE, "weigh.1")
+    assert document.title == "WEIGH"
+    assert [block.text for block in document.blocks] == [
+        "2026-03-02", "NAME", "weigh - weigh a parcel", "OPTIONS",
+        "-q, --quiet: Print nothing but errors.", "EXIT STATUS", "4: The scale did not reply.",
+    ]  # fmt: skip
+    with pytest.raises(UnsupportedType):
+        sniff(b"2026-03-02 started\n", "beam.log.1")

@@ -6,12 +6,14 @@ import io
 from collections.abc import Sequence
 
 import pytest
+from liteparse import AnnotationRect, LayoutBlock, TextItem
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from ingestion.domain import BlockKind
+from ingestion.parsing.formats.pdf_tables import with_values
 
 from .conftest import Parse
 
@@ -247,3 +249,136 @@ def test_rows_without_lines_keep_their_own_within_columns(parse: Parse) -> None:
     lines = [*COLUMNS, ("LINEABOVE", (0, -1), (-1, -1), 0.5, "black")]
     (table,) = parse(_table(rows, lines, [120, 120, 120]), "a.pdf").blocks
     assert table.rows == rows
+
+
+DEPOTS = [
+    ["Depot", "Opens", "Closes", "Manager"],
+    ["Aldermoor", "07:15", "17:45", "R. Pickard"],
+    ["Bexford", "06:30", "18:00", "S. Owolabi"],
+    ["Cranley", "08:00", "16:20", "T. Halim"],
+]
+HINGES = [
+    ["Part", "Use", "Price"],
+    ["Hinge\n40", "Doors up to 25 kg, both sides,\nalso outdoors when painted", "€\n4.20"],
+    ["Hinge\n60", "Gates and heavy doors\nof stables and barns\nof every kind", "€ 9.75"],
+    ["Latch", "Sheds", "€ 3.10"],
+]
+
+
+@pytest.mark.parametrize(
+    "line", [("LINEAFTER", (0, 0), (-2, -1)), ("LINEBEFORE", (0, 0), (-1, -1))]
+)
+@pytest.mark.parametrize("rows", [DEPOTS, HINGES], ids=["short", "wrapped"])
+def test_lines_between_columns_alone_make_a_table(
+    parse: Parse, rows: list[list[str]], line: tuple[object, ...]
+) -> None:
+    style = [(*line, 0.5, "black"), ("VALIGN", (0, 0), (-1, -1), "MIDDLE")]
+    blocks = parse(_table(rows, style, None), "a.pdf").blocks
+    (table,) = (block for block in blocks if block.rows)
+    assert [list(row) for row in table.rows] == [[c.replace("\n", " ") for c in r] for r in rows]
+
+
+def test_a_box_above_a_table_is_no_part_of_it(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    page.rect(72, 700, 450, 22)
+    page.drawString(76, 707, "Warning: switch off the mains before the cover is opened.")
+    page.drawString(72, 670, "2 Opening hours of the depots")
+    grid = Table(DEPOTS, [70, 44, 44, 72], style=[("GRID", (0, 0), (-1, -1), 0.5, "black")])
+    grid.wrapOn(page, 400, 300)
+    grid.drawOn(page, 72, 580)
+    page.save()
+    blocks = parse(out.getvalue(), "a.pdf").blocks
+    (table,) = (block for block in blocks if block.rows)
+    assert [list(row) for row in table.rows] == DEPOTS
+    assert any("2 Opening hours" in block.text for block in blocks if not block.rows)
+
+
+def test_names_of_columns_that_are_close_are_each_above_theirs(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    names = ("Name", "Duty", "Extension", "E-mail")
+    rows = [names, *((f"Ada {n}", "Nurse", f"-44{n}", f"a{n}@x.example") for n in range(10, 16))]
+    for line, row in enumerate(rows):
+        for x, text in zip((72, 160, 240, 304), row, strict=True):
+            page.drawString(x, 700 - 20 * line, text)
+    page.save()
+    (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
+    assert table.rows[:2] == (names, ("Ada 10", "Nurse", "-4410", "a10@x.example"))
+
+
+def test_the_second_lines_of_cells_are_parts_of_their_rows(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    names = ["Name", "Duty", "Room", "Hours"]
+    for x, name in zip((72, 200, 320, 400), names, strict=True):
+        page.drawString(x, 734, name)
+    for top, n in zip(range(700, 500, -34), range(10, 15), strict=False):
+        for x, above, below in ((72, f"Dr. Ada {n}", "Lovelace"), (200, "Senior", "nurse")):
+            page.drawString(x, top, above)
+            page.drawString(x, top - 13, below)
+        page.drawString(320, top - 6.5, f"B{n}")
+        page.drawString(400, top - 6.5, f"9 to {n}")
+    page.save()
+    (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
+    assert table.rows[-2] == ("Dr. Ada 13 Lovelace", "Senior nurse", "B13", "9 to 13")
+
+
+def test_prose_in_columns_with_lines_between_them_is_no_table(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    prose = simpleSplit(
+        "The keeper of the Harbour Light wrote down the hour at which each vessel passed, and a "
+        "sailor who could not read learnt the marks by the colour of their ink. " * 6,
+        "Helvetica", 10, 140,
+    )  # fmt: skip
+    per = len(prose) // 3
+    for column in range(3):
+        for line, text in enumerate(prose[column * per : (column + 1) * per]):
+            page.drawString(72 + 160 * column, 700 - 13 * line, text)
+    for x in (222, 382):
+        page.line(x, 712, x, 700 - 13 * per)
+    page.save()
+    assert not any(block.rows for block in parse(out.getvalue(), "a.pdf").blocks)
+
+
+def _column(kind: str, x: float, width: float, rows: Sequence[tuple[float, str]]) -> LayoutBlock:
+    top = rows[0][0]
+    box = AnnotationRect(x, top, width, rows[-1][0] + 10 - top)
+    return LayoutBlock(kind, " ".join(text for _, text in rows), bbox=box)
+
+
+def test_values_in_another_column_of_the_page_follow_their_labels() -> None:
+    """Of a safety data sheet, whose labels liteparse reads before all values."""
+    labels = [[(120, "After inhalation"), (140, "After swallowing")], [(220, "pH"), (240, "Use")]]
+    values = [
+        [(120, "Fresh air."), (140, "Rinse the mouth,"), (152, "then call.")],
+        [(220, "not applicable"), (240, "Degreaser")],
+    ]
+    heads = [(100.0, "2 First aid"), (200.0, "3 Properties")]
+    blocks = [
+        *(
+            each
+            for head, own in zip(heads, labels, strict=True)
+            for each in (_column("heading", 60, 90, [head]), _column("paragraph", 60, 90, own))
+        ),
+        *(_column("paragraph", 214, 200, own) for own in values),
+    ]
+    items = [
+        TextItem(text, x, top, 80, 10)
+        for x, columns in ((60, [heads, *labels]), (214, values))
+        for own in columns
+        for top, text in own
+    ]
+    assert [block.text for block in with_values(blocks, items)] == [
+        "2 First aid", "After inhalation Fresh air.\nAfter swallowing Rinse the mouth, then call.",
+        "3 Properties", "pH not applicable\nUse Degreaser",
+    ]  # fmt: skip
+    assert with_values([*blocks[1:2], *blocks[-2:-1]], items) == [blocks[1], blocks[-2]]
+
+
+def test_names_with_digits_have_amounts_beside_them(parse: Parse) -> None:
+    names = ("Net", "VAT at 10 %", "Paid on 2 May", "To pay")
+    amounts = ("5 815,00 €", "581,50 €", "1 900,00 €", "4 496,50 €")
+    (paragraph,) = parse(_side_by_side(names, amounts), "a.pdf").blocks
+    assert paragraph.text == "\n".join(map(" ".join, zip(names, amounts, strict=True)))

@@ -135,3 +135,9 @@ def test_a_footer_of_slides_is_read_once(parse: Parse) -> None:
         *(("Ends", 3), ("Pins.", 3), ("KD-2", 3)),
     ]
     assert not document.completeness.gaps
+
+
+def test_the_number_of_a_slide_in_its_notes_is_no_text(parse: Parse) -> None:
+    number = "<text:page-number>&lt;number&gt;</text:page-number>"
+    deck = changed(make_odp([("One", "", "Speak up.")]), "content.xml", "Speak up.", number)
+    assert [block.text for block in parse(deck, "a.odp").blocks] == ["One"]
