@@ -59,6 +59,12 @@ class EmbeddingSpace(Job):
     left_at = models.DateTimeField(
         null=True, editable=False, help_text=_("When another space replaced it.")
     )
+    comparison = models.TextField(
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("The last comparison with another model, a table of text."),
+    )
 
     class Meta:
         constraints = (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from ingestion import spaces
 from ingestion.embedding import Embedder
@@ -113,6 +114,10 @@ def test_the_same_model_on_another_scale_ranks_the_same(
     assert "golden queries (6)" in out
     assert out.count("+0.000 (+0.000 to +0.000)") == 2
     assert "on the golden queries neither is clearly better" in out
+    kept = EmbeddingSpace.objects.values_list("comparison", flat=True)
+    assert [text.strip() for text in kept] == [
+        out[out.index(f"{timezone.now():%Y-}") :].strip()
+    ] * 2
     # (cosine + 4) / 5: five times closer together.
     assert similarity_background.read(other)[1] == CosineScale(5.0, -4.0)
     assert any("times 5, -4." in remark for remark in report_on(other).remarks)

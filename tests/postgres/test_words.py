@@ -361,7 +361,7 @@ class TestSecondForms:
             ("¾", "a 3/4 inch nut", "a [3/4] inch nut"),
             ("0.75", "a ¾ inch nut", "a [¾] inch nut"),
             ("1:4", "mixed 1:4 there", "mixed [1:4] there"),
-            ("2.5", "below \u22122.5 °C", "below [\u22122.5] °C"),
+            ("2.5", "below \u22122.5 °C", "below \u2212[2.5] °C"),
             ("5 January 2038", "of 05-Jan-2038, noon", "of [05-Jan-2038], noon"),
             ("10 uH", "a coil of 10µH there", "a coil of [10µH] there"),
             ("555-867-5309", "call 555.867.5309 there", "call [555.867.5309] there"),

@@ -65,6 +65,14 @@ class TestAdmin:
         keeper = signed_in(staff("keeper", "view_embeddingspace"))
         assert "does not know" not in page(keeper, SPACES)
 
+    def test_a_page_shows_how_its_model_compared(self, desk: Client, first: EmbeddingSpace) -> None:
+        address = f"{SPACES}{first.pk}/change/"
+        assert "Compared with" not in page(desk, address)
+        EmbeddingSpace.objects.update(comparison="golden queries (6)   0.810   0.833")
+        assert "golden queries (6)   0.810   0.833" in page(desk, address)
+        # The figures are of all collections.
+        assert "0.833" not in page(signed_in(staff("keeper", "view_embeddingspace")), address)
+
     def test_a_multilingual_model_needs_no_other(self, desk: Client, first: EmbeddingSpace) -> None:
         make_document(make_collection("Werk", language="de"), "# Zwei\n\nDie Pumpe läuft.\n")
         first.languages = []

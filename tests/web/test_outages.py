@@ -119,6 +119,7 @@ def test_only_a_database_that_cannot_be_reached_is_an_outage(
 def test_a_search_asks_a_hanging_cache_once(
     client: Client, monkeypatch: pytest.MonkeyPatch, servers: EmbeddedServers
 ) -> None:
+    make_document(make_collection(), "# Maps\n\nSlam draws a map.\n")
     asked = []
 
     def hang(*arguments: Any, **options: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils import timezone
 
 from ingestion.documents.progress import progress_view, worker_answers
 from ingestion.management import PlainCommand
@@ -120,7 +121,10 @@ class Command(PlainCommand):
         one, other = changes.find(options["space"]), changes.find(options["other"])
         with progress("questions") as update:
             comparison = compare(one, other, progress=update)
-        self.stdout.write("\n".join(_lines(comparison)))
+        text = "\n".join(_lines(comparison))
+        # The page of each space in the admin shows it.
+        EmbeddingSpace.objects.filter(pk__in=(one.pk, other.pk)).update(comparison=text)
+        self.stdout.write(text)
 
     def _activate(self, options: dict[str, Any]) -> None:
         space = changes.find(options["space"])
@@ -148,7 +152,7 @@ QUESTIONS = {"golden": "golden queries", "made": "made questions"}
 def _lines(comparison: ModelComparison) -> Iterator[str]:
     """The comparison as a table for a terminal, and what it comes to."""
     one, other = comparison.one, comparison.other
-    yield f"{'':<28}{one.space.name:>24.24}{other.space.name:>24.24}"
+    yield f"{timezone.now():%Y-%m-%d}{'':<18}{one.space.name:>24.24}{other.space.name:>24.24}"
     verdicts = []
     for kind, count, ours, theirs, change in comparison.rows():
         interval = f"{change.mean:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
