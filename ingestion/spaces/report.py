@@ -169,18 +169,20 @@ def better_models(rows: Sequence[EmbeddingSpace]) -> list[str]:
         "while this one answers."
     )
     filled = {row.config.get("model") for row in rows}
-    knows = language_name(unknown[0])
+    offered = [
+        f"{model.name} ({', '.join(map(language_name, model.languages)) or 'many languages'}; "
+        f"licence {model.licence}; {model.gigabytes:g} GB)"
+        for model in EMBEDDERS
+        if model.name not in filled and (not model.languages or unknown[0] in model.languages)
+    ]
+    if not offered:
+        return [first]
     return [
         first,
-        *(
-            f"{model.name} ({knows if model.languages else f'many languages, with {knows}'}; "
-            f"licence {model.licence}; {model.gigabytes:g} GB). On every web and worker "
-            f"machine, with the pip of Steelyard's environment: {COMMAND}. Then: manage.py "
-            f"embedding_space create fastembed --model {model.name}, then backfill and "
-            "activate it."
-            for model in EMBEDDERS
-            if model.name not in filled and (not model.languages or unknown[0] in model.languages)
-        ),
+        f"Models that know {language_name(unknown[0])}: {', '.join(offered)}.",
+        f"On every web and worker machine, with the pip of Steelyard's environment: {COMMAND}. "
+        "Then: manage.py embedding_space create fastembed --model NAME, then backfill, compare "
+        "and activate it.",
     ]
 
 
