@@ -324,11 +324,19 @@ def test_the_second_lines_of_cells_are_parts_of_their_rows(parse: Parse) -> None
     assert table.rows[-2] == ("Dr. Ada 13 Lovelace", "Senior nurse", "B13", "9 to 13")
 
 
-def test_rows_of_different_lengths_are_left_as_they_are() -> None:
-    texts = ["a", "b"], ["c", "d", "e"], ["f", ""], ["g", "h"], ["i", "j"], ["k", "l"]
+@pytest.mark.parametrize(
+    ("tops", "texts"),
+    [
+        pytest.param((100, 120, 133, 160, 180), ("ab", "cde", "f ", "gh", "ij"), id="ragged"),
+        pytest.param((100, 114, 132, 150), ("n ", "a ", "b ", "c "), id="near to the header"),
+    ],
+)
+def test_rows_that_are_no_second_lines_are_left_as_they_are(
+    tops: Sequence[int], texts: Sequence[str]
+) -> None:
     rows = [
-        [LayoutCell(text, bbox=AnnotationRect(72, top, 40, 10)) for text in row]
-        for top, row in zip((100, 120, 133, 160, 180, 200), texts, strict=True)
+        [LayoutCell(text.strip(), bbox=AnnotationRect(72, top, 40, 10)) for text in row]
+        for top, row in zip(tops, texts, strict=True)
     ]
     table = LayoutBlock("table", rows=rows)
     assert with_joined_rows(table) is table
