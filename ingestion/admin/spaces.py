@@ -59,9 +59,7 @@ class EmbeddingSpaceAdmin(ReadOnly, StatusPages[EmbeddingSpace], ModelAdmin):  #
             {"Ready to be activated": "success", "Not started": ""}.get(label, variant),
             percent=round(report.share * 100) if report.is_filling else None,
             bar=gettext("Filled"),
-            note=gettext("%(filled)d of %(total)d") % counts
-            if report.is_filling and space.chunks_total
-            else "",
+            note=gettext("%(filled)d of %(total)d") % counts if report.is_filling else "",
             error=space.error,
             is_brief=True,
         )

@@ -209,9 +209,7 @@ _FEWEST_LEGIBLE = 4
 _ASCII = re.compile(r"[\t\n\r -~]")
 
 _HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_MAN_HEADER = re.compile(
-    r"(?=[.'])(?s:.*?)^\.TH[ \t]+(?:\"[^\"\n]+\"|\S+)[ \t]+\"?\d", re.MULTILINE
-)
+_MAN_HEADER = re.compile(r'(?m)(?=[.\x27])(?s:.*?)^\.TH[ \t]+(?:"[^"\n]+"|\S+)[ \t]+"?\d')
 _RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
 _RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
 _RST_MARKUP = re.compile(
