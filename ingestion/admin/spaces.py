@@ -49,25 +49,25 @@ class EmbeddingSpaceAdmin(ReadOnly, StatusPages[EmbeddingSpace], ModelAdmin):  #
 
     @admin.display(description=_("state"), ordering="state")
     def state_cell(self, space: EmbeddingSpace) -> SafeString:
-        report = _report_of(space)
+        report: Report = space.report  # type: ignore[attr-defined]
         label = report.state_words.split(",")[0]
         fault = space.paused and space.error
         variant = "danger" if fault else VARIANTS[State(space.state)]
-        total, is_filling = space.chunks_total, report.is_filling
+        counts = {"filled": space.chunks_filled, "total": space.chunks_total}
         cell = state_label(
             label,
             {"Ready to be activated": "success", "Not started": ""}.get(label, variant),
-            percent=round(report.share * 100) if is_filling else None,
+            percent=round(report.share * 100) if report.is_filling else None,
             bar=gettext("Filled"),
-            note=_filled(space) if is_filling and total else "",
+            note=gettext("%(filled)d of %(total)d") % counts if report.is_filling else "",
             error=space.error,
             is_brief=True,
         )
-        return _live(report, "state", cell)
+        return live(space, "state", cell, unfinished=not report.is_settled)
 
     @admin.display(description=_("index"))
     def index_cell(self, space: EmbeddingSpace) -> SafeString:
-        report = _report_of(space)
+        report: Report = space.report  # type: ignore[attr-defined]
         index = report.index
         label = state_label(
             index.state.value.capitalize(),
@@ -76,7 +76,7 @@ class EmbeddingSpaceAdmin(ReadOnly, StatusPages[EmbeddingSpace], ModelAdmin):  #
             bar=gettext("Built"),
             note=index.phase,
         )
-        return _live(report, "index", label)
+        return live(space, "index", label, unfinished=not report.is_settled)
 
     @admin.display(description=_("languages"))
     def knows(self, space: EmbeddingSpace) -> str:
@@ -117,18 +117,3 @@ class EmbeddingSpaceAdmin(ReadOnly, StatusPages[EmbeddingSpace], ModelAdmin):  #
 
 def _names(languages: Iterable[str]) -> str:
     return ", ".join(map(language_name, languages)) or gettext("many")
-
-
-def _report_of(space: EmbeddingSpace) -> Report:
-    report: Report = space.report  # type: ignore[attr-defined]
-    return report
-
-
-def _filled(space: EmbeddingSpace) -> str:
-    counts = {"filled": space.chunks_filled, "total": space.chunks_total}
-    return gettext("%(filled)d of %(total)d") % counts
-
-
-def _live(report: Report, name: str, content: SafeString) -> SafeString:
-    """A cell that is updated while the space is filled, indexed or removed."""
-    return live(report.space, name, content, unfinished=not report.is_settled)

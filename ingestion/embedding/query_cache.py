@@ -87,9 +87,10 @@ class CachedQueryEmbedder:
             vectors = {key: self._memory[key] for key in keys if key in self._memory}
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}:
             rows = self._embedder.embed_documents([*new.values()])
-            vectors |= dict(zip(new, rows.copy(), strict=True))
-            for key in new:
-                self._remember(key, vectors[key])
+            # Each a copy: a row that is used for long would keep all others of its batch.
+            vectors |= {key: row.copy() for key, row in zip(new, rows, strict=True)}
+        for key, vector in vectors.items():
+            self._remember(key, vector)
         return np.array([vectors[key] for key in keys])
 
     def left_out(self, text: str) -> str:

@@ -209,7 +209,7 @@ _FEWEST_LEGIBLE = 4
 _ASCII = re.compile(r"[\t\n\r -~]")
 
 _HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_MAN_HEADER = re.compile(r"^\.TH[ \t]+\S+[ \t]+\"?\d", re.MULTILINE)
+_MAN_HEADER = re.compile(r'(?m)(?=[.\x27])(?s:.*?)^\.TH[ \t]+(?:"[^"\n]+"|\S+)[ \t]+"?\d')
 _RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
 _RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
 _RST_MARKUP = re.compile(
@@ -319,8 +319,8 @@ def _text_type(head: bytes, file_name: str, by_name: FileType | None) -> FileTyp
     if by_name is IPYNB and start.startswith("{"):
         return IPYNB
     if by_name is None:
-        # Its extension is its chapter, such as .1 or .3pm.
-        if _MAN_HEADER.search(start):
+        # Its extension is its chapter, such as .1 or .3pm. It begins with a request or a comment.
+        if _MAN_HEADER.match(start):
             return MAN
         if PurePosixPath(file_name).suffix:
             raise _refusal(file_name, None, "text of an unknown type")

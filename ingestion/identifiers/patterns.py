@@ -60,6 +60,8 @@ PART_NAME = (
     r"(?:abs(?:\.|atz)|unterabs\.|s(?:\.|atz)|nr\.|lit\.|buchst(?:\.|abe)|ust\.|pkt\.?|al(?:\.|inéa)"
     r"|para(?:\.|graphe?)|co(?:\.|mma)|lett(?:\.|era)|point)(?:(?<=\.)[ \u00a0]?|[ \u00a0])"
 )
+# Not two letters, which may be a word: “Article 50 (EU)”, “rule 3 point of sale”.
+_PART = r"(?:[0-9]{1,3}[A-Za-z]?|[A-Za-z]|[ivx]{1,4}|aa|bb|cc|dd)"
 _HYPHEN = r"[-\u2010\u2011\u2013]"
 _SPACE = r"[ \u00a0]"
 _PRERELEASE = r"(?:[-.]?(?i:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]{1,4})?"
@@ -108,10 +110,10 @@ DEFAULT_PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "Paragraph",
         rf"(?:(?i:section|sec\.|regulation|reg\.|rule|article|artikel|art\.?)\s{{1,2}}|§{{1,2}}\s{{0,2}})"
-        rf"[0-9]{{1,4}}[a-z]?(?:{_SPACE}?\((?:[0-9]{{1,3}}|[A-Za-z]{{1,2}}|[ivx]{{1,4}})\)|,?{_SPACE}"
-        rf"(?i:{PART_NAME})\(?(?:[0-9]{{1,3}}[a-z]?|[a-z]{{1,2}})\)?(?![A-Za-z0-9])){{1,5}}"
-        # A letter alone may be a word: “Art. 6 (1) a person”.
-        rf"(?:{_SPACE}[a-z](?=\s*(?:[.,;:?!)]|[A-Z]|$)))?",
+        rf"[0-9]{{1,4}}[a-z]?(?:{_PARAGRAPHS}|{_SPACE}\({_PART}\)|"
+        rf",?{_SPACE}(?i:{PART_NAME})\(?{_PART}\)?(?![A-Za-z0-9])){{1,5}}"
+        # A letter alone may be a word: “Art. 6 (1) a person”, “§ 5 Abs. 1 i.V.m. § 6”.
+        rf"(?:{_SPACE}[a-z](?=\s*(?:[,;:?!)]|\.(?!\s?[A-Za-z]\.)|[A-Z][A-Za-z-]{{0,9}}[A-Z]|$)))?",
         "section",
         ("Art. 6(1)(f)", "Article 9(2)(h)", "Rule 10b(5)", "Art 6 (1) a", "§ 7 Abs. 2 S. 1"),
         ("Art. 6", "rule 7 (new)"),

@@ -1,4 +1,4 @@
-"""Status reports on embedding spaces, for the command, the admin and the API."""
+"""Status reports on embedding spaces, for the command and the admin."""
 
 from __future__ import annotations
 

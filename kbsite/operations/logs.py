@@ -30,6 +30,11 @@ def discreet(record: logging.LogRecord) -> logging.LogRecord:
     """The record to write: unchanged while debugging, else a copy without quoted content."""
     if _is_debugging():
         return record
+    try:
+        record.getMessage()
+    except Exception:  # a fault of ours; logging would print the arguments, over many lines
+        record = copy.copy(record)
+        record.args = None
     error = record.exc_info[1] if record.exc_info else None
     arguments = record.args if isinstance(record.args, tuple) else ()
     is_task = record.name == "celery.app.trace" and isinstance(record.args, dict)
@@ -108,7 +113,8 @@ class JsonFormatter(logging.Formatter):
         }
         if error := shown.exc_text or (shown.exc_info and self.formatException(shown.exc_info)):
             entry["exception"] = error
-        return json.dumps(entry, ensure_ascii=False)
+        # In ASCII: not every stream can write the half of a letter in a file's name.
+        return json.dumps(entry)
 
 
 def logging_of(form: str, level: str) -> dict[str, Any]:

@@ -187,6 +187,9 @@ def _install_rules() -> None:
 
 
 def _install_patterns() -> None:
+    places = dict(IdentifierPattern.objects.values_list("name", "position"))
     for position, shipped in enumerate(DEFAULT_PATTERNS, start=1):
-        defaults = {"position": position * 10, **asdict(shipped)}
+        # Before those that follow: they may have the positions of an earlier release.
+        later = (places.get(one.name, position * 10) for one in DEFAULT_PATTERNS[position:])
+        defaults = {"position": min([position * 10, *later]), **asdict(shipped)}
         IdentifierPattern.objects.get_or_create(name=shipped.name, defaults=defaults)

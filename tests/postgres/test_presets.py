@@ -14,6 +14,7 @@ from pytest import approx
 from ingestion import spaces
 from ingestion.embedding import CachedQueryEmbedder, Embedder, ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
+from ingestion.models import IdentifierPattern
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
@@ -106,6 +107,16 @@ class TestInstalling:
         before = list(SearchProfile.objects.values()), list(ClassWeights.objects.values())
         install_presets()
         assert (list(SearchProfile.objects.values()), list(ClassWeights.objects.values())) == before
+
+    def test_new_patterns_are_tried_before_those_of_a_release_that_follow_them(self) -> None:
+        new = ["Clause", "Paragraph"]
+        rows = IdentifierPattern.objects
+        shipped = list(rows.values_list("name", flat=True))
+        rows.filter(name__in=new).delete()
+        for place, name in enumerate(rows.values_list("name", flat=True), start=1):
+            rows.filter(name=name).update(position=place * 10)
+        install_presets()
+        assert list(rows.values_list("name", flat=True)) == shipped
 
     def test_an_earlier_version_stays_and_the_newer_answers(self) -> None:
         """What was published never changes (ADR 5): a changed preset is a new version."""

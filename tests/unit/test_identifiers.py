@@ -85,6 +85,11 @@ RECOGNISED = [
     pytest.param("Art 6 (1) a; art. 6 ust. 1 lit. b RODO", ["§6(1)(a)", "§6(1)(b)"], id="spaces"),
     pytest.param("article 6, paragraphe 1, point f)", ["§6(1)(f)"], id="French"),
     pytest.param("Art. 6 (1) a person, Section 4 (new)", ["§6(1)"], id="a word is no letter"),
+    pytest.param("Article 4 (1) a Member State, Art. 9 (EU)", ["§4(1)"], id="before a capital"),
+    pytest.param("§ 5 Abs. 1 i.V.m. § 6, § 7 Abs. 2 a.F.", ["§5(1)", "§6", "§7(2)"], id="i.V.m."),
+    pytest.param("§ 87 Abs. 1 a BetrVG", ["§87(1)(a)"], id="a letter before the law's short name"),
+    pytest.param("section 5(1A), section 5(1)(1A)", ["§5(1a)", "§5(1)(1a)"], id="inserted parts"),
+    pytest.param("Rule 3 point of sale, rule 5, co. in", [], id="two letters are a word"),
 ]
 
 

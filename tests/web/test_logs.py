@@ -75,6 +75,22 @@ def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
     assert "request_id" not in second
 
 
+@pytest.mark.parametrize("formatter", [logs.JsonFormatter(), logs.LineFormatter("%(message)s")])
+def test_what_does_not_fit_its_message_is_a_line_without_it(formatter: logging.Formatter) -> None:
+    record = logging.makeLogRecord({"msg": "Slow: %s", "args": (CANARY, 3)})
+    text = formatter.format(record)
+    assert "Slow: %s" in text
+    assert CANARY not in text
+
+
+def test_a_line_of_json_can_be_written_by_every_stream() -> None:
+    """The name of a file may have half a letter, and a line break that JSON permits in texts."""
+    record = logging.makeLogRecord({"msg": "Read %s", "args": ("M\udcfcller\u2028.pdf",)})
+    text = logs.JsonFormatter().format(record)
+    assert text.encode().splitlines() == [text.encode()]
+    assert json.loads(text)["message"] == "Read M\udcfcller\u2028.pdf"
+
+
 def test_plain_log_lines_have_the_ids() -> None:
     formatter = logs.LineFormatter("{levelname} {message}", style="{")
     record = logging.makeLogRecord({"msg": "Slow", "levelname": "WARNING"})

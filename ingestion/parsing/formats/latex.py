@@ -73,7 +73,8 @@ class LatexParser:
         if _CODE.search(text) or is_too_deep(text):
             return Extraction(source_blocks(text, "tex"))
         try:
-            tree = _tree(text, source.limits)
+            # The day of reading is no text; pandoc would write 1970-01-01 in its sandbox.
+            tree = _tree(rf"\newcommand{{\today}}{{}}{text}", source.limits)
         except PandocUnreadable as error:
             warning = f"Read as source code, because it is no valid LaTeX: {error}"
             return Extraction(source_blocks(text, "tex"), warnings=[warning])

@@ -348,12 +348,13 @@ def with_joined_rows(table: LayoutBlock) -> LayoutBlock:
     boxes = [next((cell.bbox for cell in row if cell.bbox and cell.text), None) for row in rows]
     tops = [box.y for box in boxes if box]
     gaps = [below - above for above, below in pairwise(tops)]
-    if len(tops) < len(rows) or len(gaps) < _FEWEST_ROWS:
+    if len(tops) < len(rows) or len(gaps) < _FEWEST_ROWS or len(set(map(len, rows))) > 1:
         return table
-    narrow = min(gaps) + _CLOSER * min(box.height for box in boxes if box)
+    # The first row may be near to the names of the columns.
+    narrow = min(gaps[1:]) + _CLOSER * min(box.height for box in boxes if box)
     joined = [rows[0]]
     for gap, row in zip(gaps, rows[1:], strict=True):
-        texts = [(above.text, cell.text) for above, cell in zip(joined[-1], row, strict=False)]
+        texts = [(above.text, cell.text) for above, cell in zip(joined[-1], row, strict=True)]
         if gap > narrow:
             joined.append(row)
         elif all(map(all, texts)) or any(text and not above for above, text in texts):

@@ -84,6 +84,15 @@ def test_sentences_are_embedded_once_and_are_no_questions() -> None:
     assert model.asked == ["a", "abc", "ab", "ab"]
 
 
+def test_sentences_in_use_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingestion.embedding.query_cache.MAX_IN_MEMORY", 2)
+    model = CountingEmbedder()
+    cached = CachedQueryEmbedder(model, BrokenCache(), ttl=60)
+    for texts in (["a", "ab"], ["a"], ["abc"], ["a"]):
+        cached.embed_documents(texts)
+    assert model.asked == ["a", "ab", "abc"]
+
+
 def test_cut_end_of_a_long_text_is_reported() -> None:
     embedder = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=None)
     assert embedder.left_out("pump " * 400) == ""

@@ -67,6 +67,16 @@ def test_the_preamble_is_metadata(parse: Parse) -> None:
     assert (document.title, document.author) == ("On Beams", authors)
 
 
+@pytest.mark.parametrize(
+    ("own", "words"), [("", "Read on ."), (r"\renewcommand{\today}{1 May}", "Read on 1 May.")]
+)
+def test_the_day_of_reading_is_no_text(parse: Parse, own: str, words: str) -> None:
+    body = r"\date{\today}\begin{document}\maketitle Read on \today.\end{document}"
+    document = parse(rf"\documentclass{{article}}{own}{body}", "a.tex")
+    assert document.blocks[-1].text == words
+    assert not any("1970" in block.text for block in document.blocks)
+
+
 def test_what_is_no_latex_is_kept_as_it_is(parse: Parse) -> None:
     text = "\\section{One}\nText \\begin{x} {unclosed"
     document = parse(text, "a.tex")
