@@ -151,8 +151,8 @@ class SearchResponse:
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the confidence is below the profile's threshold, or no result holds the record
-        that the question asks for by its number alone; False if unknown.
+        """Whether the confidence is below the profile's threshold, or no result of the first page
+        holds the record that the question asks for by its number alone; False if unknown.
         """
         if self.confidence is None:
             return False
@@ -160,7 +160,10 @@ class SearchResponse:
 
     @property
     def _lacks_record(self) -> bool:
-        lookup = self.results[0].lookup if self.results else NO_LOOKUP
+        # Holders lead: further pages lack what the first one may have. A pin answers without it,
+        # and a name without a number (VectorStore) may be in prose in another form.
+        is_read = self.page == 1 and not self.query.pins and any(map(str.isdigit, self.query.text))
+        lookup = self.results[0].lookup if self.results and is_read else NO_LOOKUP
         return lookup.is_bare and not any(each.holds_record for each in self.results)
 
     @property
