@@ -38,6 +38,7 @@ WITH kind AS (
     INSERT INTO django_content_type (app_label, model)
     SELECT app_label, 'answersettings' FROM django_content_type
     WHERE app_label = 'answers' AND model = 'answerprofile'
+    ON CONFLICT DO NOTHING  -- after a way back from this migration these rows are there
     RETURNING id
 ), permitted AS (
     INSERT INTO auth_permission (content_type_id, codename, name)
