@@ -11,7 +11,7 @@ KEPT = """
 DO $$ DECLARE key record; BEGIN
     FOR key IN SELECT conname AS name, pg_get_constraintdef(oid) AS words FROM pg_constraint
                WHERE conrelid = 'answers_answerprofilechange'::regclass
-                 AND confrelid = 'accounts_user'::regclass
+                 AND confrelid = 'accounts_user'::regclass AND confdeltype = 'a'
     LOOP
         EXECUTE format(
             'ALTER TABLE answers_answerprofilechange DROP CONSTRAINT %I, ADD CONSTRAINT %I %s',
