@@ -181,11 +181,12 @@ def test_the_demo_has_a_register_whose_records_share_a_passage() -> None:
         ("PZN 09999999", "PZN 04562798"),
         ("form BL-99", "form BL-7"),
         ("parcel 300/2", "parcel 112/4"),
+        ("annex C", "annex B"),
     ],
 )
 def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: str) -> None:
     text = "# Papers\n\n## PZN 04562798\n\nArticain.\n\n## Form BL-7\n\nA loan.\n\n"
-    text += "## Parcel 112/4\n\nThe estate.\n"
+    text += "## Parcel 112/4\n\nThe estate.\n\n## Annex B\n\nThe fees.\n"
     make_document(make_collection("papers"), text, file_name="papers.md")
     assert ask("papers", held).results[0].holds_record
     response = ask("papers", missing)
