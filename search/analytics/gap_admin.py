@@ -139,7 +139,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         note = form.cleaned_data["note"]
         remedy = next((each for each in _remedies(request) if each[0].kind == action), None)
         if remedy is not None:
-            gap_queue.take_step(gap, action, acting_user=user, query=summary.query)
+            gap_queue.take_step(gap, action, acting_user=user)
             return f"{remedy[1]}?{urlencode({remedy[0].field: summary.query})}"
         if action == Kind.DOCUMENT:
             gap_queue.assign(gap, form.cleaned_data["owner"], acting_user=user, note=note)

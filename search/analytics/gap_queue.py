@@ -129,9 +129,7 @@ def costly_count(viewer: Viewer) -> int:
 
 
 @transaction.atomic
-def take_step(
-    gap: Gap, kind: str, *, acting_user: User, note: str = "", query: str = ""
-) -> GapStep:
+def take_step(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
     """Record a step on a gap; closing, dismissing and reopening it are steps, too.
 
     Raises GapError for a step that its state does not permit, and to dismiss it without a reason.
@@ -142,9 +140,7 @@ def take_step(
     if state := STATES.get(kind):
         closed_at = None if state == State.OPEN else timezone.now()
         Gap.objects.filter(pk=gap.pk).update(state=state, closed_at=closed_at)
-    return GapStep.objects.create(
-        gap=gap, kind=kind, user=acting_user, note=note.strip(), query=query
-    )
+    return GapStep.objects.create(gap=gap, kind=kind, user=acting_user, note=note.strip())
 
 
 @transaction.atomic

@@ -274,9 +274,6 @@ class GapStep(models.Model):
     user = user_or_none()
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
-    query = models.CharField(
-        max_length=1000, blank=True, help_text=_("The wording that it is for.")
-    )
 
     class Meta:
         ordering = ("pk",)

@@ -16,7 +16,7 @@ from search.retrieval import Filters
 class AnswerRequest:
     """A question, its asker, and the choices for its answer.
 
-    `mode` None: the profile's mode. `searched_for` is the question as its reader edited it for the
+    `mode` None: the settings' mode. `searched_for` is the question as its reader edited it for the
     search; None: a question after earlier ones is made to stand alone. `earlier` are the previous
     questions of a conversation that is not stored here, oldest first; those of a `thread` are read
     from it. `is_extractive`: quotes, even if there is a model. `visitor` is the key of the asker,

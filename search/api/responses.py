@@ -66,7 +66,8 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         "the same on every page. Null if neither the vectors nor BM25 ran.",
     )
     low_confidence = serializers.BooleanField(
-        help_text="Whether that is below the profile's threshold."
+        help_text="Whether that is below the profile's threshold, or no result of the first page "
+        "holds the record that is looked up by its number alone."
     )
     evidence = serializers.ChoiceField(
         choices=EVIDENCE,

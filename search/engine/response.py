@@ -37,7 +37,7 @@ from search.presentation.notices import (
     loosened,
     unreadable_notes,
 )
-from search.presentation.records import NO_LOOKUP, RecordLookup
+from search.presentation.records import RecordLookup
 from search.presentation.results import Result, results_for
 from search.query.language import OtherLanguage, other_language, unfamiliar
 from search.query.spelling_correction import correctable
@@ -151,8 +151,8 @@ class SearchResponse:
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the confidence is below the profile's threshold, or no result holds the record
-        that the question asks for by its number alone; False if unknown.
+        """Whether the confidence is below the profile's threshold, or no result of the first page
+        holds the record that the question asks for by its number alone; False if unknown.
         """
         if self.confidence is None:
             return False
@@ -160,8 +160,13 @@ class SearchResponse:
 
     @property
     def _lacks_record(self) -> bool:
-        lookup = self.results[0].lookup if self.results else NO_LOOKUP
-        return lookup.is_bare and not any(each.holds_record for each in self.results)
+        # Holders lead: further pages lack what the first one may have. A pin answers without it,
+        # and a name without a number (VectorStore) may be in prose in another form.
+        if self.page > 1 or self.query.pins or not self.results:
+            return False
+        lookup = self.results[0].lookup
+        has_number = lookup.numbered or any(map(str.isdigit, self.query.text))
+        return bool(has_number) and lookup.is_bare and not any(r.holds_record for r in self.results)
 
     @property
     def fits_nothing(self) -> bool:

@@ -173,7 +173,7 @@ def answer_card(
 ) -> AnswerCard:
     prefix = prefix_of(answered.id)
     if answered.state is State.REFUSED and answered.text:
-        answered = replace(answered, text=gettext(answered.text))  # the profile's, if it ships
+        answered = replace(answered, text=gettext(answered.text))  # the settings', if it ships
     citations = [each for sentence in answered.sentences for each in sentence.citations]
     return AnswerCard(
         answered=answered,

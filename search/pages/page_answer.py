@@ -164,8 +164,9 @@ def _is_of(result: Result, answered: Answered) -> bool:
 
 def _has_editions(response: SearchResponse) -> bool:
     """Whether two editions of a document are among the first results, whose figures may differ."""
-    first = (each for result in response.results[:FIRST] for each in (result, *result.copies))
-    stems = [(each.collection_id, edition_title(each.title).stem) for each in first]
+    results = (each for result in response.results[:FIRST] for each in (result, *result.copies))
+    documents = {each.document_id: each for each in results}  # without grouping one may recur
+    stems = [(each.collection_id, edition_title(each.title).stem) for each in documents.values()]
     return len(set(stems)) < len(stems)
 
 

@@ -133,6 +133,7 @@ def more_queries(result: Optimised) -> int | None:
 def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
     before, after = (each.weights[QueryClass.GENERAL] for each in (profile, result.profile))
     stay = result.profile.weights == profile.weights
+    differ = len(set(profile.weights.values())) > 1
     return {
         "verdict": verdict(result),
         "reliable": result.is_reliable,
@@ -147,6 +148,7 @@ def _as_json(profile: Profile, result: Optimised) -> dict[str, Any]:
         "more_queries": more_queries(result),
         "short_lean": {"before": profile.short_lean, "after": result.profile.short_lean},
         "weights": {} if stay else {"before": before.as_dict(), "after": after.as_dict()},
+        "by_class": differ and not stay,  # the weights before
     }
 
 

@@ -278,14 +278,13 @@ class TestClosing:
     def test_steps_are_kept_and_a_closed_gap_has_its_time(
         self, gap: Gap, administrator: User
     ) -> None:
-        query = "where is the zephyr manual"
-        gap_queue.take_step(gap, "pin", acting_user=administrator, query=query)
+        gap_queue.take_step(gap, "pin", acting_user=administrator)
         gap_queue.take_step(gap, "closed", acting_user=administrator, note="Pinned.")
 
         gap.refresh_from_db()
         assert (gap.state, gap.closed_at is None) == ("closed", False)
-        steps = gap.steps.values_list("kind", "query", "note")
-        assert list(steps) == [("pin", query, ""), ("closed", "", "Pinned.")]
+        steps = gap.steps.values_list("kind", "note")
+        assert list(steps) == [("pin", ""), ("closed", "Pinned.")]
         with pytest.raises(GapError, match="already closed"):
             gap_queue.take_step(gap, "pin", acting_user=administrator)
 

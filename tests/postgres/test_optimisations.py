@@ -119,6 +119,25 @@ class TestFinding:
         assert found["verdict"] in text
         assert re.search(r"Title</th>\s*<td[^>]*>100%</td>", text)
 
+    def test_the_page_says_that_weights_by_class_become_one_set(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        weights = {QueryClass.CONCEPT: Weights(0, 0.1, 0.9)}
+        drafts.edit(misled, {}, weights, acting_user=administrator)
+        row = finished(started(misled, administrator))
+        assert row.draft is not None
+        assert len(set(row.draft.as_profile().weights.values())) == 1
+        admin, address = signed_in(administrator), f"/admin/tuning/optimisation/{row.pk}/change/"
+        page = admin.get(address).content.decode()
+        assert "classes of questions have weights of their own" in page
+
+        # As 0.3 wrote it: of weights by class the page shows the verdict alone.
+        del row.found["weights"], row.found["by_class"]
+        row.save()
+        page = admin.get(address).content.decode()
+        assert row.found["verdict"] in page
+        assert "The weights stay as they are." not in page
+
     def test_too_few_judgements_fail_with_advice(
         self, misled: SearchProfile, administrator: User
     ) -> None:

@@ -22,6 +22,7 @@ from search.domain import EvidenceLevel
 from search.engine import configuration
 from search.mcp import tool_results
 from search.mcp.tool_results import Caller
+from search.models import Pin
 from search.pipeline import SearchResponse, search
 from search.presentation.labels import tier_reason
 from search.presentation.marking import sentence_embedder
@@ -180,16 +181,37 @@ def test_the_demo_has_a_register_whose_records_share_a_passage() -> None:
         ("PZN 09999999", "PZN 04562798"),
         ("form BL-99", "form BL-7"),
         ("parcel 300/2", "parcel 112/4"),
+        ("annex C", "annex B"),
     ],
 )
 def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: str) -> None:
     text = "# Papers\n\n## PZN 04562798\n\nArticain.\n\n## Form BL-7\n\nA loan.\n\n"
-    text += "## Parcel 112/4\n\nThe estate.\n"
+    text += "## Parcel 112/4\n\nThe estate.\n\n## Annex B\n\nThe fees.\n"
     make_document(make_collection("papers"), text, file_name="papers.md")
     assert ask("papers", held).results[0].holds_record
     response = ask("papers", missing)
     assert response.low_confidence
     assert response.evidence is not EvidenceLevel.STRONG
+
+
+def test_a_record_of_the_first_page_is_not_missing_on_the_second() -> None:
+    papers = make_collection("papers")
+    for number, text in ((7, "A loan."), (8, "A gift.")):
+        make_document(papers, f"# Form BL-{number}\n\n{text}\n", file_name=f"{number}.md")
+    only = Filters(collections=("papers",))
+    first, second = (
+        search("form BL-7", viewer=None, filters=only, page=page, page_size=1) for page in (1, 2)
+    )
+    assert first.results[0].holds_record
+    assert not second.results[0].holds_record
+    assert (first.low_confidence, second.low_confidence) == (False, False)
+
+
+def test_a_pinned_document_answers_for_a_record_that_it_does_not_hold() -> None:
+    document = make_document(make_collection("papers"), "# Forms\n\nAll old ones are withdrawn.\n")
+    assert ask("papers", "form BL-99").low_confidence
+    Pin.objects.create(query="form BL-99", document=document)
+    assert not ask("papers", "form BL-99").low_confidence
 
 
 def test_a_number_with_a_slash_or_a_point_asks_for_its_record() -> None:

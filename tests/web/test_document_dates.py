@@ -19,6 +19,8 @@ from search.answers.request import AnswerRequest
 from search.domain import EvidenceLevel
 from search.mcp.tool_results import Caller, answered, fetch
 from search.mcp.tool_results import search as agents_search
+from search.pages.page_answer import _has_editions
+from search.pipeline import search
 from tests.support.factories import make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -165,3 +167,13 @@ def test_words_alone_show_both_editions_where_they_disagree(
     page = client.get("/", words).content.decode()
     assert "Sources disagree. 2026: 48 hours (source 1); 2023: 24 hours (source 2)." in page
     assert not Answer.objects.exists()  # nobody asked
+
+
+def test_two_passages_of_one_document_are_no_editions(
+    handbook: Collection, terms: Document
+) -> None:
+    parts = (f"## Part {n}\n\n{'A booking is free. ' * 90}\n\n" for n in (1, 2))
+    make_document(handbook, f"# Rates 2026\n\n{''.join(parts)}", file_name="rates.md")
+    response = search("booking free", viewer=None, group=False)
+    assert len({each.document_id for each in response.results[:3]}) < 3
+    assert not _has_editions(response)

@@ -1,4 +1,4 @@
-from django.db import migrations, models
+from django.db import migrations
 
 
 class Migration(migrations.Migration):
@@ -6,17 +6,14 @@ class Migration(migrations.Migration):
 
     operations = [
         # The columns stay for one release: web servers of the version before use them.
+        migrations.RunSQL(
+            "ALTER TABLE analytics_gapstep ALTER query SET DEFAULT ''", migrations.RunSQL.noop
+        ),
         migrations.SeparateDatabaseAndState(
             state_operations=[
+                migrations.RemoveField("gapstep", "query"),
                 migrations.RemoveField("gapstep", "before"),
                 migrations.RemoveField("gapstep", "after"),
             ]
-        ),
-        migrations.AlterField(
-            "gapstep",
-            "query",
-            models.CharField(
-                blank=True, help_text="The wording that it is for.", max_length=1000
-            ),
         ),
     ]

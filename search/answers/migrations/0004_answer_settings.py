@@ -11,7 +11,7 @@ KEPT = """
 DO $$ DECLARE key record; BEGIN
     FOR key IN SELECT conname AS name, pg_get_constraintdef(oid) AS words FROM pg_constraint
                WHERE conrelid = 'answers_answerprofilechange'::regclass
-                 AND confrelid = 'accounts_user'::regclass
+                 AND confrelid = 'accounts_user'::regclass AND confdeltype = 'a'
     LOOP
         EXECUTE format(
             'ALTER TABLE answers_answerprofilechange DROP CONSTRAINT %I, ADD CONSTRAINT %I %s',
@@ -38,6 +38,7 @@ WITH kind AS (
     INSERT INTO django_content_type (app_label, model)
     SELECT app_label, 'answersettings' FROM django_content_type
     WHERE app_label = 'answers' AND model = 'answerprofile'
+    ON CONFLICT DO NOTHING  -- after a way back from this migration these rows are there
     RETURNING id
 ), permitted AS (
     INSERT INTO auth_permission (content_type_id, codename, name)

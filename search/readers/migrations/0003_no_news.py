@@ -5,7 +5,7 @@ from django.db import migrations
 KEPT = """
 DO $$ DECLARE key record; BEGIN
     FOR key IN SELECT conname AS name, pg_get_constraintdef(oid) AS words FROM pg_constraint
-               WHERE conrelid = 'readers_find'::regclass AND contype = 'f'
+               WHERE conrelid = 'readers_find'::regclass AND confdeltype = 'a'
     LOOP
         EXECUTE format(
             'ALTER TABLE readers_find DROP CONSTRAINT %I, ADD CONSTRAINT %I %s',

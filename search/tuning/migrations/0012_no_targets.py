@@ -5,7 +5,7 @@ from django.db import migrations
 CASCADE = """
 DO $$ DECLARE key record; BEGIN
     FOR key IN SELECT conname AS name, pg_get_constraintdef(oid) AS words FROM pg_constraint
-               WHERE conrelid = 'tuning_profiletargets'::regclass AND contype = 'f'
+               WHERE conrelid = 'tuning_profiletargets'::regclass AND confdeltype = 'a'
     LOOP
         EXECUTE format(
             'ALTER TABLE tuning_profiletargets DROP CONSTRAINT %I, ADD CONSTRAINT %I %s',

@@ -29,8 +29,8 @@ class EvaluationRun(Job):
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
     queries = models.PositiveIntegerField(default=0)
     # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
-    # `confidence` (null if unknown), `first`, the public id of the first document, and `must`, that
-    # of the must-be-first document; of the baseline, `was` (its measures) and `was_first`.
+    # `first`, the public id of the first document, and `must`, that of the must-be-first document;
+    # of the baseline, `was` (its measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
     user = user_or_none()
     measures = models.JSONField(default=dict)
