@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
 from functools import partial, reduce
@@ -14,11 +13,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Case, F, Q, When
 from django.utils import timezone
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from search import domain
-from search.errors import ProfileError
 from search.models.rules import (
     CLASSIFIERS,
     FUSIONS,
@@ -339,18 +336,6 @@ class SearchProfile(models.Model):
         values = {name: getattr(self, name) for name in fields}
         return SearchProfile(name=self.name, version=newest + 1, based_on=self, **values)
 
-    @classmethod
-    def check_new_name(cls, name: str) -> None:
-        """Raise ProfileError if a profile has this name."""
-        if cls.objects.filter(name=name).exists():
-            raise ProfileError(
-                gettext(
-                    "A profile “%(name)s” already exists. Open it and save your changes as a new "
-                    "draft, or choose another name."
-                )
-                % {"name": name}
-            )
-
     def as_profile(self) -> domain.Profile:
         """The immutable profile that the ranking uses."""
         return domain.Profile(
@@ -456,19 +441,3 @@ class ClassWeights(models.Model):
         if gone == 1:
             return domain.Weights(vector=0, keyword=1, title=0)
         return domain.Weights(**{name: float(each / (1 - gone)) for name, each in shares.items()})
-
-
-def check_settings(names: Iterable[str], editable: Collection[str]) -> None:
-    """Raise ProfileError if a name is not one of the editable settings of a profile."""
-    if unknown := sorted(set(names) - set(editable)):
-        text = gettext("Unknown settings of a profile: %(unknown)s.")
-        raise ProfileError(text % {"unknown": ", ".join(unknown)})
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileEdit:
-    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
-
-    profile: SearchProfile
-    changes: tuple[str, ...] = ()
-    is_new_draft: bool = False

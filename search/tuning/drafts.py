@@ -5,7 +5,8 @@ A draft is edited in place; editing a published profile creates one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -14,12 +15,20 @@ from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
-from search.models.profiles import ProfileEdit, check_settings
 from search.tuning.diff import FIELDS, SIGNALS, differences
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange
 
 Action = ProfileChange.Action
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEdit:
+    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
+
+    profile: SearchProfile
+    changes: tuple[str, ...] = ()
+    is_new_draft: bool = False
 
 
 def edit_stamp(profile: SearchProfile) -> str:
@@ -66,7 +75,7 @@ def edit(
     Fields and classes that are not named keep their values. The differences are audited, and the
     reason even without any difference. Raises ProfileError for an unknown field.
     """
-    check_settings(fields, FIELDS)
+    _check_fields(fields)
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
@@ -87,6 +96,12 @@ def edit(
     changes = differences(before, after)
     audit(after, Action.EDITED, acting_user, reason, changes)
     return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
+
+
+def _check_fields(names: Iterable[str]) -> None:
+    if unknown := sorted(set(names) - set(FIELDS)):
+        text = gettext("Unknown settings of a profile: %(unknown)s.")
+        raise ProfileError(text % {"unknown": ", ".join(unknown)})
 
 
 def _differs(
@@ -147,6 +162,18 @@ def last_reason(draft: SearchProfile) -> str:
     return edits.exclude(reason="").order_by("-pk").values_list("reason", flat=True).first() or ""
 
 
+def check_new_name(name: str) -> None:
+    """Raise ProfileError if a profile has this name."""
+    if SearchProfile.objects.filter(name=name).exists():
+        raise ProfileError(
+            gettext(
+                "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                "draft, or choose another name."
+            )
+            % {"name": name}
+        )
+
+
 @transaction.atomic
 def create(
     name: str,
@@ -157,7 +184,7 @@ def create(
     reason: str = "",
 ) -> SearchProfile:
     """Create a profile and return its first draft. Raises ProfileError if the name is taken."""
-    SearchProfile.check_new_name(name)
+    check_new_name(name)
     draft = SearchProfile.objects.create(name=name, **fields)
     set_weights(draft, weights)
     audit(draft, Action.CREATED, acting_user, reason, ["New profile"])

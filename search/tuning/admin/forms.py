@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.versions import VersionForm
 from search.domain import About, Profile, QueryClass, Weights, columns_about
+from search.errors import ProfileError
 from search.models import SearchProfile
 from search.tuning import diff, drafts
 from search.tuning.admin.weight_fields import check_sums, shares_of, weight_fields
@@ -38,7 +38,15 @@ RANGES = {
 }
 
 
-class ProfileForm(VersionForm):
+class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The form of a profile: a new name is free, and a change may have a reason."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text=_("Optional. Stored with the change in the audit."),
+    )
     stamp = forms.CharField(required=False, widget=forms.HiddenInput)
     use_required_attribute = False  # a browser refuses a form whose required field is out of sight
 
@@ -57,9 +65,19 @@ class ProfileForm(VersionForm):
         if self.instance.pk:
             self.fields["stamp"].initial = partial(drafts.edit_stamp, self.instance)
 
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        try:
+            drafts.check_new_name(name)
+        except ProfileError as error:
+            raise forms.ValidationError(str(error)) from error
+        return name
+
     @property
-    def values(self) -> tuple[Any, ...]:
-        return (*super().values, self.weights)
+    def values(self) -> tuple[dict[str, Any], dict[QueryClass, Weights]]:
+        """The profile's cleaned settings and weights, as `drafts` takes them."""
+        names = [name for name in diff.FIELDS if name not in self.declared_fields]
+        return {name: self.cleaned_data[name] for name in names}, self.weights
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -17,19 +17,18 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.mixins import moment_column
-from common.admin.versions import STATE_LABELS, VersionPages
 from search.domain import About, columns_about
 from search.models import SearchProfile
 from search.presets.default import DEFAULT
 from search.presets.seeds import PRESETS
 from search.signals import registry
 from search.tuning import activation as activation
-from search.tuning import diff, drafts
 from search.tuning.admin.forms import ProfileForm
 from search.tuning.admin.publish_pages import (
     PublishingPages,
     differences_from_active,
 )
+from search.tuning.admin.versions import STATE_LABELS, VersionPages
 from search.tuning.admin.weight_fields import beams, class_rows
 
 if TYPE_CHECKING:
@@ -77,10 +76,6 @@ class ComparedFilter(admin.SimpleListFilter):
 
 @admin.register(SearchProfile)
 class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ignore[misc]
-    services, settings = drafts, diff.FIELDS
-    audit = "admin:tuning_profilechange_changelist"
-    use = _("searches")
-    never_deleted = _("published search profiles (they are never deleted)")
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
     list_before_template = "admin/search/searchprofile/rollback_form.html"

@@ -1,75 +1,34 @@
 """Versions of a profile in the admin.
 
-Versions have their order and labels; the services write the audit; drafts alone are deleted.
+The active one and drafts come first; the services write the audit; drafts alone are deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import Case, Model, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common import UserError
-from common.admin.mixins import AuditedByServices, actor, become, state_column
-
-
-class VersionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form of a profile with versions: a new name is free, and a change may have a reason."""
-
-    reason = forms.CharField(
-        label=_("Reason"),
-        required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text=_("Optional. Stored with the change in the audit."),
-    )
-
-    def clean_name(self) -> str:
-        name = str(self.cleaned_data["name"])
-        try:
-            self._meta.model.check_new_name(name)
-        except UserError as error:
-            raise forms.ValidationError(str(error)) from error
-        return name
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The profile's cleaned settings, as the services take them."""
-        others = {"name", *self.declared_fields}
-        names = [name for name in self._meta.fields or () if name not in others]
-        return ({name: self.cleaned_data[name] for name in names},)
-
+from common.admin.mixins import AuditedByServices, actor, become
+from search.models import SearchProfile
+from search.tuning import diff, drafts
 
 STATE_LABELS = {"draft": "warning", "active": "success", "retired": ""}
 
 
 class VersionPages(AuditedByServices):
-    """For a model with `name`, `version`, `state`, `is_draft` and `active`.
-
-    `services` is the module that creates and edits drafts, `settings` are the fields that it edits,
-    `audit` is the URL name of the audit's list, `use` says what uses a published version,
-    `never_deleted` names published versions.
-    """
-
-    services: Any
-    settings: Sequence[str]
-    audit: str
-    use: Promise
-    never_deleted: Promise
+    """A ModelAdmin mixin for search profiles, saved by `drafts` with a form's `values`."""
 
     if TYPE_CHECKING:
-        model: Any
         opts: Any
         back_to: Callable[..., HttpResponse]
         get_object: Callable[..., Any]
@@ -89,8 +48,6 @@ class VersionPages(AuditedByServices):
     def profile(self, profile: Model) -> str:
         return str(profile)
 
-    state_label = state_column(STATE_LABELS)
-
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
@@ -98,42 +55,29 @@ class VersionPages(AuditedByServices):
         profile = self.get_object(request, object_id)
         if profile is None or not self.has_view_permission(request, profile):
             raise Http404
-        return redirect(f"{reverse(self.audit)}?{urlencode({'profile__name': profile.name})}")
+        audit = reverse("admin:tuning_profilechange_changelist")
+        return redirect(f"{audit}?{urlencode({'profile__name': profile.name})}")
 
     # --- saving -------------------------------------------------------------------------------
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """The settings of the active version."""
-        source = self.model.active()
-        values = {name: getattr(source, name) for name in self.settings} if source else {}
+        source = SearchProfile.active()
+        values = {name: getattr(source, name) for name in diff.FIELDS} if source else {}
         given: dict[str, Any] = super().get_changeform_initial_data(request)  # type: ignore[misc]
         return {**values, "description": "", **given}
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: SearchProfile, form: Any, change: bool) -> None:
         """Save the draft, or a new draft of a published version: `obj` becomes that draft."""
         by = {"acting_user": actor(request), "reason": form.cleaned_data["reason"].strip()}
         if change:
-            edit = self.services.edit(obj, *form.values, **by)
-            saved, text, has_changed = edit.profile, self._outcome(obj, edit), bool(edit.changes)
+            edit = drafts.edit(obj, *form.values, **by)
+            saved, text, has_changed = edit.profile, _outcome(obj, edit), bool(edit.changes)
         else:
-            saved = self.services.create(obj.name, *form.values, **by)
+            saved = drafts.create(obj.name, *form.values, **by)
             text, has_changed = gettext("Draft %(draft)s was saved.") % {"draft": saved}, True
         become(obj, saved)
         self.message_user(request, text, messages.SUCCESS if has_changed else messages.INFO)
-
-    def _outcome(self, before: Model, edit: Any) -> str:
-        if edit.is_new_draft:
-            return gettext(
-                "%(profile)s is published and cannot be changed: your edit was saved as the new "
-                "draft %(draft)s. Publish it to use it in %(use)s."
-            ) % {"profile": before, "draft": edit.profile, "use": self.use}
-        if not edit.changes:
-            return gettext("No changes to save.")
-        return ngettext(
-            "Draft %(draft)s was saved with %(count)d change.",
-            "Draft %(draft)s was saved with %(count)d changes.",
-            len(edit.changes),
-        ) % {"draft": edit.profile, "count": len(edit.changes)}
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
@@ -147,7 +91,7 @@ class VersionPages(AuditedByServices):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)  # type: ignore[misc]
-        return allowed and (not isinstance(obj, self.model) or obj.is_draft)
+        return allowed and (not isinstance(obj, SearchProfile) or obj.is_draft)
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
         profiles = list(objs)
@@ -155,17 +99,33 @@ class VersionPages(AuditedByServices):
         if not self.has_delete_permission(request):
             perms_needed.add(str(self.opts.verbose_name))
         if any(not profile.is_draft for profile in profiles):
-            perms_needed.add(str(self.never_deleted))
+            perms_needed.add(gettext("published search profiles (they are never deleted)"))
         labels = [str(profile) for profile in profiles]
         return labels, {gettext("drafts"): len(profiles)}, perms_needed, []
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self.delete_queryset(request, self.model.objects.filter(pk=obj.pk))
+        self.delete_queryset(request, SearchProfile.objects.filter(pk=obj.pk))
 
     @transaction.atomic
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SearchProfile]) -> None:
         # A draft may have been published during the confirmation.
         pks = [profile.pk for profile in queryset]
-        locked = self.model.objects.select_for_update().filter(pk__in=pks)
-        drafts = [profile.pk for profile in locked if profile.is_draft]
-        self.model.objects.filter(pk__in=drafts).delete()
+        locked = SearchProfile.objects.select_for_update().filter(pk__in=pks)
+        pks = [profile.pk for profile in locked if profile.is_draft]
+        SearchProfile.objects.filter(pk__in=pks).delete()
+
+
+def _outcome(before: SearchProfile, edit: drafts.ProfileEdit) -> str:
+    """What an edit did, for the person."""
+    if edit.is_new_draft:
+        return gettext(
+            "%(profile)s is published and cannot be changed: your edit was saved as the new draft "
+            "%(draft)s. Publish it to use it in searches."
+        ) % {"profile": before, "draft": edit.profile}
+    if not edit.changes:
+        return gettext("No changes to save.")
+    return ngettext(
+        "Draft %(draft)s was saved with %(count)d change.",
+        "Draft %(draft)s was saved with %(count)d changes.",
+        len(edit.changes),
+    ) % {"draft": edit.profile, "count": len(edit.changes)}
