@@ -92,7 +92,11 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
     is_quoted = not is_typed and (is_automatic or not by_model)
     # Until a model has written: the asking for its text is what is recorded and counted.
     is_counted = not by_model and (is_question or form.cleaned_data["ask"])
-    quoted = _quoted(request, form, response, is_counted=is_counted) if is_quoted else None
+    quoted = (
+        _quoted(request, form, response, is_question=is_question, is_counted=is_counted)
+        if is_quoted
+        else None
+    )
     if quoted is None:
         return unanswered
     answered, record = quoted
@@ -110,7 +114,12 @@ def page_answer(request: HttpRequest, form: SearchForm, response: SearchResponse
 
 
 def _quoted(
-    request: HttpRequest, form: SearchForm, response: SearchResponse, *, is_counted: bool
+    request: HttpRequest,
+    form: SearchForm,
+    response: SearchResponse,
+    *,
+    is_question: bool,
+    is_counted: bool,
 ) -> tuple[Answered, Callable[[], None] | None] | None:
     """The quoted answer, and the function that stores it; None if it cannot be had now."""
     if is_counted and seconds_to_wait(request):
@@ -138,9 +147,8 @@ def _quoted(
         return None
     # Nobody asked for a box: one over a passage that hardly answers misleads, and the passage
     # stands among the results anyway. .67 for the usual .2.
-    is_unsure = (answered.confidence or 0.0) < parameters.refuse_below**0.25
-    is_unsure = is_unsure or not deserves_answer(response.query)
-    if is_unsure and not form.cleaned_data["ask"] and not has_two_sides(answered):
+    is_sure = is_question and (answered.confidence or 0.0) >= parameters.refuse_below**0.25
+    if not is_sure and not form.cleaned_data["ask"] and not has_two_sides(answered):
         answered = replace(answered, state=State.REFUSED, text=parameters.refusal, sentences=())
     return answered, partial(_store, answered, question) if is_stored else None
 
