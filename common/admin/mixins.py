@@ -241,6 +241,19 @@ class FixedRows:
         return False
 
 
+class OneRow(FixedRows):
+    """A ModelAdmin mixin for a table of one row: its list is the page of that row."""
+
+    if TYPE_CHECKING:
+        opts: Any
+        has_view_or_change_permission: Callable[..., bool]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", 1)
+
+
 class ReadOnly(FixedRows):
     """A ModelAdmin mixin for rows that only services write."""
 

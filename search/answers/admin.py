@@ -12,11 +12,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import ReadOnly, actor, state_column
-from search.answers import feedback
+from common.admin.mixins import OneRow, ReadOnly, actor, state_column
+from search.answers import feedback, settings_admin  # noqa: F401 -- registers the settings
 from search.answers.domain import State
 from search.answers.models import Answer, AnswerLimits, ModelCall, ModelPrice
-from search.answers.settings_admin import OneRow
 from search.errors import SearchError
 
 STATE_LABELS = {

@@ -7,15 +7,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.admin.mixins import FixedRows, OwnPages, actor, own_page
+from common.admin.mixins import OneRow, OwnPages, actor, own_page
 from search.answers import answering
 from search.answers.domain import AnswerParameters, Mode
 from search.answers.models import AnswerSettings
@@ -39,16 +37,6 @@ class AnswerSettingsForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_system_prompt(self) -> str:
         """The prompt as it is stored: browsers end lines in another way."""
         return str(self.cleaned_data["system_prompt"]).replace("\r\n", "\n")
-
-
-class OneRow(FixedRows):
-    """A ModelAdmin mixin for a table of one row: its list is the page of that row."""
-
-    opts: Any
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
-        return redirect(reverse(name, args=(1,)))
 
 
 @admin.register(AnswerSettings)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import FixedRows, PanelPages, ReadOnly, actor, own_page, state_column
+from common.admin.mixins import OneRow, PanelPages, ReadOnly, actor, own_page, state_column
 from search.tuning import gate, gate_runs, publications
 from search.tuning.admin.publish_pages import ranking_lines
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
@@ -31,7 +29,7 @@ STATE_LABELS = {
 
 
 @admin.register(PublishGate)
-class PublishGateAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
+class PublishGateAdmin(OneRow, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
         (_("Measure"), {"fields": ("measure", "margin", "min_queries")}),
@@ -40,10 +38,8 @@ class PublishGateAdmin(FixedRows, ModelAdmin):  # type: ignore[misc]
     )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Redirect to the only gate."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
-        return redirect("admin:tuning_publishgate_change", gate_runs.gate_row().pk)
+        gate_runs.gate_row()  # made, if it is missing
+        return super().changelist_view(request, extra_context)
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
