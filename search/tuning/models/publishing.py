@@ -143,7 +143,7 @@ class ProfileChange(models.Model):
         ROLLED_BACK = "rolled_back", _("Rolled back to")
         TARGETS = "targets", _("Targets changed")  # of 0.3 and before
         TRIED = "exp_started", _("Experiment started with")
-        NOT_TRIED = "exp_refused", _("Experiment refused")
+        NOT_TRIED = "exp_refused", _("Experiment refused")  # of 0.3 and before
         TRIAL_ENDED = "exp_ended", _("Experiment ended")
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
