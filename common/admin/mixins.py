@@ -253,6 +253,16 @@ class OneRow(FixedRows):
             raise PermissionDenied
         return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", 1)
 
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> str:
+        """Each changed setting with its value before and after: the history is read to go back."""
+        return "; ".join(
+            f"{form.fields[name].label}: {form.initial[name]} → {value}"
+            for name, value in form.cleaned_data.items()
+            if value != form.initial[name]
+        )
+
 
 class ReadOnly(FixedRows):
     """A ModelAdmin mixin for rows that only services write."""

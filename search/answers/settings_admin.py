@@ -70,16 +70,6 @@ class AnswerSettingsAdmin(OneRow, OwnPages[AnswerSettings], ModelAdmin):  # type
         context |= {"variables": [f"${name}" for name in VARIABLES], "modes": MODES}
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
-    def construct_change_message(
-        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
-    ) -> str:
-        """Each changed setting with its value before and after: the history is read to go back."""
-        return "; ".join(
-            f"{form.fields[name].label}: {form.initial[name]} → {value}"
-            for name, value in form.cleaned_data.items()
-            if value != form.initial[name]
-        )
-
     @own_page("try/")
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """Show the answers of the posted settings and of the saved ones to the same question;

@@ -140,7 +140,7 @@ def test_the_gates_settings_have_a_history(client: Client, administrator: User) 
     client.post(address, {**data, "margin": "0.05"})
     assert PublishGate.objects.get().margin == 0.05
     (entry,) = LogEntry.objects.all()
-    assert (entry.user, entry.change_message) == (administrator, "margin: 0.01 → 0.05")
+    assert (entry.user, entry.change_message) == (administrator, "Margin: 0.01 → 0.05")
     assert client.post(address, {**data, "margin": "7"}).status_code == 200
     assert PublishGate.objects.get().margin == 0.05
 

@@ -41,15 +41,6 @@ class PublishGateAdmin(OneRow, ModelAdmin):  # type: ignore[misc]
         gate_runs.gate_row()  # made, if it is missing
         return super().changelist_view(request, extra_context)
 
-    def construct_change_message(
-        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
-    ) -> str:
-        """The changed settings with both values, for the history."""
-        return "; ".join(
-            f"{form.fields[name].label.lower()}: {form.initial[name]} → {form.cleaned_data[name]}"
-            for name in form.changed_data
-        )
-
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, PanelPages[Publication], ModelAdmin):  # type: ignore[misc]
