@@ -58,19 +58,17 @@ REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 _WORD = re.compile(r"\w+")
 
 
-def unit(vector: Sequence[float]) -> Vectors:
-    """The vector scaled to length 1, so that inner products are cosines; zeros stay zeros."""
-    array = np.asarray(vector, dtype=np.float32)
-    length = float(np.linalg.norm(array))
-    return array / length if length else array
-
-
 def nearest_group(
-    vector: Vectors, members: Vectors, groups: Sequence[int], *, at_least: float = SAME_MEANING
+    vector: Sequence[float],
+    members: Vectors,
+    groups: Sequence[int],
+    *,
+    at_least: float = SAME_MEANING,
 ) -> int | None:
     """The group with the highest mean cosine to `vector`; None below `at_least`.
 
-    `members` has a row of length 1 for each member, `groups` its group. The lowest wins ties.
+    `members` has a row for each member, `groups` its group. All vectors have the length 1, as
+    embedders give them. The lowest wins ties.
     """
     if not len(groups):
         return None
@@ -190,8 +188,7 @@ def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
     """True if `later` asks the same question in other words."""
     if shares_words(event.folded, later.folded):
         return True
-    first, second = (unit(_embed(each.query)) for each in (event, later))
-    return float(first @ second) >= SAME_SUBJECT
+    return float(np.dot(_embed(event.query), _embed(later.query))) >= SAME_SUBJECT
 
 
 def _next_questions(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
@@ -271,7 +268,7 @@ class _OpenGaps:
         for row in rows:
             self._refresh(row)
         self.groups = [row.gap_id for row in rows]
-        self.vectors = [unit(row.vector) for row in rows]
+        self.vectors = [row.vector for row in rows]
 
     def _refresh(self, row: GapWording) -> None:
         """Embed the wording again if its vector comes from another model."""
@@ -282,11 +279,11 @@ class _OpenGaps:
     def place(self, query: str, folded: str) -> GapWording:
         """Create a wording in the gap nearest in meaning, or in a new gap."""
         vector = _embed(query)
-        nearest = nearest_group(unit(vector), np.array(self.vectors, np.float32), self.groups)
+        nearest = nearest_group(vector, np.array(self.vectors, np.float32), self.groups)
         gap = self.gaps[nearest] if nearest is not None else Gap.objects.create()
         self.gaps[gap.pk] = gap
         self.groups.append(gap.pk)
-        self.vectors.append(unit(vector))
+        self.vectors.append(vector)
         return GapWording.objects.create(
             gap=gap, query=query, folded=folded, vector=vector, space=self.space
         )
