@@ -69,18 +69,6 @@ RULES: tuple[ClassifierRule, ...] = (
         counter_examples=("how do I make it work", "how does it come that it does not work"),
     ),
     ClassifierRule(
-        "explains failures in general",
-        QueryClass.CONCEPT,
-        r"^(?:explain|describe|overview of|introduction to|concept of|"
-        r"what (?:is|are) (?:an? |the )?)"
-        r"\W*(?:error|exception|failure|fault|crash|debug|bug|incident)[ -]?(?:\w+)? ?"
-        r"(?:handling|hierarchy|classes|types?|management|recovery|tolerance|budgets?|tracking|"
-        r"reporting|model|modes?)\W*$",
-        confidence=0.85,
-        examples=("explain error handling", "what is fault tolerance"),
-        counter_examples=("explain the error in the parser",),
-    ),
-    ClassifierRule(
         "speaks of a failure",
         QueryClass.DEBUG,
         r"\b(?:errors?|exceptions?|traceback|stack ?trace|\w+(?-i:Error|Exception)|"
