@@ -7,7 +7,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -29,7 +28,6 @@ from search.tuning.api.profile_serializers import SIGNALS, SignalValuesSerialize
 
 CONCEPT_RAG = "concept-rag"
 EVIDENCE = [each.value for each in EvidenceLevel]
-_ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 
 def _raw_score(explanation: Explanation, signal: Signal) -> float:
@@ -146,15 +144,12 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, result: Result) -> str:
-        address = self._address.replace(_ANY, result.document_id)
-        return f"{address}?chunk={result.chunk}#{result.fragment}"
+        return self._site + result.address
 
     @cached_property
-    def _address(self) -> str:
-        """The address of the document _ANY: to find its pattern anew for each result is slow."""
-        path = reverse("search:document", args=(_ANY,))
-        address: str = self.context["request"].build_absolute_uri(path)
-        return address
+    def _site(self) -> str:
+        site: str = self.context["request"].build_absolute_uri("/")
+        return site.removesuffix("/")
 
 
 class DocumentReferenceSerializer(DocumentLinkSerializer):

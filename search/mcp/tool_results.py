@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.db.models import Count, Q
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
@@ -168,7 +167,7 @@ def _found(result: Result, caller: Caller) -> FoundItem:
     return FoundItem(
         id=item_id(result),
         title=_title(result),
-        url=_url(result, caller),
+        url=caller.url(result.address),
         snippet=snippet,
         date=_date(result.date),
     )
@@ -335,8 +334,3 @@ def _title(result: Result) -> str:
     title = f"{result.title} - {result.heading}" if trail(result) else result.title
     stale = currency.label(result.currency, title=True)
     return f"{title} ({stale})" if stale else title
-
-
-def _url(result: Result, caller: Caller) -> str:
-    path = reverse("search:document", args=(result.document_id,))
-    return caller.url(f"{path}?chunk={result.chunk}#{result.fragment}")

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
+from django.urls import get_script_prefix, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.currency_dates import Currency
@@ -39,6 +40,20 @@ BETWEEN = " › "
 NEAREST = '<mark class="nearest">'
 NO_QUERY = Query("")
 NO_CURRENCIES: Mapping[int, Currency] = MappingProxyType({})
+
+
+_ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
+
+
+def document_path(name: str, document_id: str, *more: int) -> str:
+    """The path of a page of a document. `reverse` takes 70 microseconds, for each of 40 links."""
+    return _path(name, get_script_prefix(), *more).replace(_ANY, document_id)
+
+
+@lru_cache(maxsize=16)
+def _path(name: str, prefix: str, *more: int) -> str:
+    """The path of the document _ANY. `reverse` puts the server's `prefix` before it."""
+    return reverse(name, args=(_ANY, *more))
 
 
 @dataclass(frozen=True)
@@ -177,6 +192,12 @@ class Result:
         if self.section is not None and self.section.begins:
             return f"section-{self.section.anchor}"
         return f"chunk-{self.chunk}"
+
+    @property
+    def address(self) -> str:
+        """The path of the document's page at the passage."""
+        path = document_path("search:document", self.document_id)
+        return f"{path}?chunk={self.chunk}#{self.fragment}"
 
     @property
     def excerpt(self) -> tuple[Part, ...]:
