@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from django.utils.translation import gettext
 
@@ -45,7 +46,7 @@ from search.query.spelling_correction import correctable
 RELEVANT = 0.5  # of the best score; a guess
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
@@ -158,7 +159,7 @@ class SearchResponse:
             return False
         return self.confidence < self.profile.confidence_threshold or self._lacks_record
 
-    @property
+    @cached_property
     def _lacks_record(self) -> bool:
         # Holders lead: further pages lack what the first one may have. A pin answers without it,
         # and a name without a number (VectorStore) may be in prose in another form.

@@ -154,7 +154,8 @@ class Result:
     def holds_record(self) -> bool:
         """Whether its title, the headings of its section, or its text hold what is looked up."""
         path = self.section.path if self.section else self.heading_path
-        is_said = any(name in self.lookup.numbered for name in numbered_names(self.text))
+        numbered = set(self.lookup.numbered)
+        is_said = bool(numbered) and not numbered.isdisjoint(numbered_names(self.text))
         return is_said or any(self.lookup.holders([(self.title, *path)], [self.text]))
 
     @property
