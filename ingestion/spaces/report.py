@@ -39,11 +39,8 @@ class Report:
         """The share of passages with a vector, in [0, 1], by the row's counts."""
         if self.space.filled_at is not None and not self.missing:
             return 1.0
-        if self.missing is None:
-            total, filled = self.space.chunks_total, self.space.chunks_filled
-        else:
-            total = self.space.chunks_total
-            filled = max(total - self.missing, 0)
+        total = self.space.chunks_total
+        filled = self.space.chunks_filled if self.missing is None else max(total - self.missing, 0)
         return min(filled / total, 1.0) if total else 0.0
 
     @property

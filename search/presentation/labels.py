@@ -21,15 +21,8 @@ CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.COMPARISON: _("Comparison"),
     QueryClass.GENERAL: _("General question"),
 }
-# The names that people see, of the measures that ir-measures names.
-MEASURE_LABELS = {
-    "nDCG@10": "nDCG@10",
-    "RR@10": "MRR@10",
-    "R@10": "Recall@10",
-    "R@100": "Recall@100",
-    "P@5": "Precision@5",
-    "Success@1": "Hit@1",
-}
+# What people call the measures that ir-measures names otherwise.
+_MEASURES = {"RR": "MRR", "R": "Recall", "P": "Precision", "Success": "Hit"}
 
 
 def rule_text(classification: Classification) -> str:
@@ -52,7 +45,8 @@ def tier_reason(hit: Hit, query: Query) -> str:
 
 def measure_label(name: str) -> str:
     """The common name of a measure."""
-    return MEASURE_LABELS.get(name, name)
+    kind, at, cutoff = name.partition("@")
+    return f"{_MEASURES.get(kind, kind)}{at}{cutoff}"
 
 
 def by_measure(values: Any) -> Any:
