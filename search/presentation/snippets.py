@@ -180,14 +180,7 @@ def restored(marked: str, text: str) -> str:
     starts, ends = places(text)
     if len(starts) != len(plain):
         return marked  # Postgres knows another version of Unicode
-    pieces: list[str] = []
-    last = 0
-    for start, end in marks:
-        first, beyond = max(last, starts[start]), ends[end - 1]
-        if first < beyond:
-            pieces += [text[last:first], MARK_START, text[first:beyond], MARK_END]
-            last = beyond
-    return "".join(pieces) + text[last:]
+    return with_marks(text, _apart((starts[start], ends[end - 1]) for start, end in marks))
 
 
 @lru_cache(maxsize=64)  # a page asks for each of its thirty passages
