@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import admin
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -20,6 +21,7 @@ from ingestion.documents import completeness, currency
 from ingestion.files.filetypes import TYPE_LABELS
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 from ingestion.models.collections import language_name
+from ingestion.models.documents import MISSING
 from ingestion.models.visibility import Viewer
 from ingestion.parsing.file_titles import title_from_file_name
 
@@ -39,10 +41,12 @@ def live(document: Document, name: str, content: object) -> SafeString:
     return progress.live(document, name, content, unfinished=bool(latest and latest.is_open))
 
 
+@admin.display(description=_("state"), ordering="latest__state")
 def state(document: Document) -> SafeString:
     return live(document, "state", version_label(document.latest, is_brief=True))
 
 
+@admin.display(description=_("missing"), ordering=MISSING)
 def missing(document: Document) -> SafeString:
     """The share of the document that is not searchable; empty if all is."""
     stored: completeness.Stored = document.current.completeness if document.current else {}
@@ -71,6 +75,7 @@ def version_label(version: DocumentVersion | None, *, is_brief: bool = False) ->
     )
 
 
+@admin.display(description=_("passages"), ordering="current__chunk_count")
 def chunks(document: Document) -> SafeString:
     """The number of searchable chunks; of a first version in progress, those made so far."""
     version = document.current or document.latest
