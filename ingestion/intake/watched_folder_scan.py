@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -137,33 +138,29 @@ class _Scan(Mirror):
     def note(self, look: FolderListing, differences: Differences) -> None:
         """Record the files found, unreadable or missing."""
         with self.writing():
-            WatchedFile.objects.bulk_create(
-                [
-                    _row(self.folder, look, path)
-                    for path in (*differences.new, *differences.changed)
-                ],
-                batch_size=BATCH,
-                update_conflicts=True,
-                unique_fields=["folder", "path"],
-                update_fields=["size", "mtime_ns", "state", "missing_since", "deletion_confirmed"],
-            )
-            WatchedFile.objects.bulk_create(
-                [
-                    WatchedFile(
-                        folder=self.folder, path=path, size=0, mtime_ns=0,
-                        state=S.UNREADABLE, message=reason,
-                    )
-                    for path, reason in look.unreadable.items()
-                ],
-                batch_size=BATCH,
-                update_conflicts=True,
-                unique_fields=["folder", "path"],
-                # Reset size and time as well: once readable again, the file counts as changed.
-                update_fields=["size", "mtime_ns", "state", "message", "missing_since"],
-            )  # fmt: skip
+            new = {path: look.seen[path] for path in (*differences.new, *differences.changed)}
+            rows = [self._row(path, each.size, each.mtime_ns) for path, each in new.items()]
+            self._record(rows, "deletion_confirmed")
+            # Without size and time: once readable again, the file counts as changed.
+            unreadable = look.unreadable.items()
+            rows = [self._row(path, state=S.UNREADABLE, message=text) for path, text in unreadable]
+            self._record(rows, "message")
             there = self.rows().filter(path__in=[*differences.back, *differences.due])
             there.update(missing_since=None, deletion_confirmed=False)
             self.rows().filter(path__in=differences.gone).update(missing_since=timezone.now())
+
+    def _row(self, path: str, size: int = 0, mtime_ns: int = 0, **values: Any) -> WatchedFile:
+        return WatchedFile(folder=self.folder, path=path, size=size, mtime_ns=mtime_ns, **values)
+
+    def _record(self, rows: list[WatchedFile], column: str) -> None:
+        """Create or replace the rows; `column` is replaced besides what a listing tells."""
+        WatchedFile.objects.bulk_create(
+            rows,
+            batch_size=BATCH,
+            update_conflicts=True,
+            unique_fields=["folder", "path"],
+            update_fields=["size", "mtime_ns", "state", "missing_since", column],
+        )
 
     def take(self, look: FolderListing, due: Iterable[str]) -> bool:
         """Ingest the settled files; True if all were ingested before the deadline."""
@@ -234,11 +231,6 @@ class _Scan(Mirror):
             )
             % {"gone": f"{gone:,}", "total": f"{total:,}"}
         )
-
-
-def _row(folder: WatchedFolder, look: FolderListing, path: str) -> WatchedFile:
-    file = look.seen[path]
-    return WatchedFile(folder=folder, path=path, size=file.size, mtime_ns=file.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
