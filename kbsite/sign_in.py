@@ -94,15 +94,15 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Show a refusal if claims of groups are missing: so would collections, unexplained."""
         if missing := claims.left_out(claims.claims_of(sociallogin.account)):
             logger.warning(claims.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
-            page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
-            page.status_code = 403
+            context = {"claims": missing}
+            page = render(request, "socialaccount/groups_left_out.html", context, status=403)
             raise ImmediateHttpResponse(page)
 
     def _refuse_existing_address(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         address = User.objects.normalize_email(sociallogin.user.email)
         if address and User.objects.filter(email=address).exists():
-            page = render(request, "socialaccount/address_taken.html", {"address": address})
-            page.status_code = 403
+            context = {"address": address}
+            page = render(request, "socialaccount/address_taken.html", context, status=403)
             raise ImmediateHttpResponse(page)
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: Any) -> Any:
@@ -130,11 +130,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Secrets of one-time codes are enciphered in the database."""
 
-    def encrypt(self, text: str) -> str:
-        return encryption.encipher(text)
-
-    def decrypt(self, encrypted_text: str) -> str:
-        return encryption.decipher(encrypted_text)
+    encrypt, decrypt = staticmethod(encryption.encipher), staticmethod(encryption.decipher)
 
     def build_totp_svg(self, url: str) -> str:
         """The QR code as part of a page: without the declaration of an XML file."""
