@@ -57,11 +57,7 @@ def sse(events: AsyncIterator[Event], data: EventData = event_data) -> Streaming
             async for event in each:
                 yield frame(NAMES[type(event)], data(event), next(numbers))
 
-    def failed(error: Exception) -> str:
-        code, message = code_and_message(error)
-        return frame("error", {"code": code, "message": message}, next(numbers))
-
-    return stream(frames(), failed=failed)
+    return stream(frames(), failed=lambda error: error_frame(error, next(numbers)))
 
 
 def stream(
@@ -77,6 +73,12 @@ def stream(
     else:
         content = async_to_sync(body.whole)()
     return StreamingHttpResponse(content, content_type="text/event-stream", headers=HEADERS)
+
+
+def error_frame(error: Exception, number: int | None = None) -> str:
+    """The event of an error, as its reader may see it."""
+    code, message = code_and_message(error)
+    return frame("error", {"code": code, "message": message}, number)
 
 
 def frame(name: str, data: Any, number: int | None = None) -> str:

@@ -31,7 +31,7 @@ from search.answers.as_json import NAMES, event_data
 from search.answers.domain import Answered, Done, Event, Failed, Sources, State
 from search.answers.models import Answer, AnswerFeedback
 from search.answers.request import AnswerRequest
-from search.answers.streaming import frame, stream
+from search.answers.streaming import error_frame, frame, stream
 from search.pages.answer_asking import (
     AskForm,
     answer_request_of,
@@ -68,7 +68,7 @@ def events(request: HttpRequest) -> HttpResponseBase:
     form = AskForm(request)
     try:
         answer_request = _read_question(request, form)
-        response = stream(_frames(request, form, answer_request), failed=_failed)
+        response = stream(_frames(request, form, answer_request), failed=error_frame)
     except UserError as error:
         return HttpResponse(
             str(error), status=error.status, content_type="text/plain", headers=error.headers
@@ -193,11 +193,6 @@ async def _frames(
     card = await in_thread(make)
     html = await in_thread(lambda: answer_fragment(card, request))
     yield frame("done", {"id": ended.id, "thread": ended.thread or None, "html": html})
-
-
-def _failed(error: Exception) -> str:
-    code, message = answering.code_and_message(error)
-    return frame("error", {"code": code, "message": message})
 
 
 def _final_answer(answer_request: AnswerRequest) -> Answered:
