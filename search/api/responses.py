@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from search.api.results import EVIDENCE, ResultSerializer
+from search.api.results import EVIDENCE, DirectSerializer, ResultSerializer
 from search.domain import Stage, Trial
 from search.pipeline import SearchResponse
 from search.tuning.api.profile_serializers import (
@@ -35,7 +36,7 @@ class TermSerializer(serializers.Serializer[Any]):
     times = serializers.IntegerField(help_text="How often the query contains it.")
 
 
-class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
+class SearchResponseSerializer(DirectSerializer[SearchResponse]):
     """One page of a ranking, with the settings that produced it."""
 
     search_id = serializers.SerializerMethodField(
@@ -117,47 +118,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     results = ResultSerializer(many=True)
     terms = TermSerializer(many=True, required=False, help_text="With explain=1.")
 
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        if not self.context.get("explain", True):
-            del fields["terms"]
-        return fields
-
-    def to_representation(self, instance: SearchResponse) -> dict[str, Any]:
-        """The fields above, without a call of each and a copy of each for every request."""
-        response, kind = instance, instance.classification
-        sure, trial = response.confidence, response.trial
-        result = ResultSerializer(context=self.context)
-        data: dict[str, Any] = {
-            "search_id": self.get_search_id(response),
-            "query": response.query.original,
-            "profile": ProfileNameSerializer(response.profile).data,
-            "experiment": trial and TrialSerializer(trial).data,
-            "query_class": kind.query_class.value,
-            "rule": kind.rule,
-            "class_confidence": kind.confidence,
-            "confidence": kind.confidence,
-            "answer_confidence": None if sure is None else round(float(sure), 6),
-            "low_confidence": response.low_confidence,
-            "evidence": response.evidence.value,
-            "weights": response.weights.rounded().as_dict(),
-            "forced": list(response.forced),
-            "degraded": [part.value for part in response.degraded],
-            "notes": [str(sentence) for sentence in response.sentences],
-            "unknown_words": list(response.unknown),
-            "did_you_mean": response.suggestion,
-            "corrected_from": response.corrected_from,
-            "grouped": response.grouped,
-            "total": response.total,
-            "page": response.page,
-            "pages": response.pages,
-            "page_size": response.page_size,
-            "timing_ms": self.get_timing_ms(response),
-            "results": [result.to_representation(each) for each in response.results],
-        }
-        if self.context.get("explain", True):
-            data["terms"] = [TermSerializer(term).data for term in response.terms]
-        return data
+    optional: ClassVar[Mapping[str, str]] = {"terms": "explain"}
 
     @extend_schema_field({"type": "string", "format": "uuid", "nullable": True})
     def get_search_id(self, response: SearchResponse) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar, TypeVar
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -28,31 +28,76 @@ from search.tuning.api.profile_serializers import SIGNALS, SignalValuesSerialize
 
 CONCEPT_RAG = "concept-rag"
 EVIDENCE = [each.value for each in EvidenceLevel]
+# Fields whose rows have values as JSON shows them.
+PLAIN = {
+    serializers.BooleanField,
+    serializers.CharField,
+    serializers.FloatField,
+    serializers.IntegerField,
+}
+
+Row = TypeVar("Row")
 
 
-def _raw_score(explanation: Explanation, signal: Signal) -> float:
+class DirectSerializer(serializers.Serializer[Row]):
+    """A serializer that reads the sources of its declared fields itself, or calls their get_NAME.
+
+    Django REST framework copies and calls each field for every request and result: that took two
+    thirds of a cached search.
+    """
+
+    optional: ClassVar[Mapping[str, str]] = {}
+    """Fields that are shown unless this name is false in the context."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {name: each for name, each in super().get_fields().items() if self._shows(name)}
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        return {name: read(instance) for name, read in self._readers}
+
+    def _shows(self, name: str) -> bool:
+        return name not in self.optional or bool(self.context.get(self.optional[name], True))
+
+    @cached_property
+    def _readers(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        fields = self._declared_fields.items()
+        return [(name, self._reader(name, field)) for name, field in fields if self._shows(name)]
+
+    def _reader(self, name: str, field: Any) -> Any:
+        """A function from a row to the value of a field."""
+        if method := getattr(self, f"get_{name}", None):
+            return method
+        if type(field) in PLAIN:
+            return attrgetter(field.source or name)
+        child = getattr(field, "child", field)
+        is_serializer = isinstance(child, serializers.Serializer)
+        show = (type(child)(context=self.context) if is_serializer else field).to_representation
+        if field.source == "*":
+            return show
+        get = attrgetter(field.source or name)
+        if type(child) in PLAIN:
+            return lambda row: list(get(row))
+        if isinstance(field, serializers.ListSerializer):
+            return lambda row: list(map(show, get(row)))
+        return lambda row: None if (value := get(row)) is None else show(value)
+
+
+def _raw(signal: Signal) -> Callable[[Explanation], float]:
     """A signal's raw score; 0 if it did not run or cannot score the passage."""
-    scores = (part.raw for part in explanation.contributions if part.signal is signal)
-    return next((raw for raw in scores if raw is not None), 0.0)
 
+    def score(explanation: Explanation) -> float:
+        scores = (part.raw for part in explanation.contributions if part.signal is signal)
+        return next((raw for raw in scores if raw is not None), 0.0)
 
-_LEGACY_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
-    {
-        "_vector_score": (lambda e: _raw_score(e, Signal.VECTOR), "The cosine, unscaled."),
-        "_bm25_score": (lambda e: _raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
-        "_title_score": (lambda e: _raw_score(e, Signal.TITLE), "The title score, unscaled."),
-        "_hybrid_score": (lambda e: e.score, "The score."),
-        "_distance": (lambda e: 1 - e.score, "1 - score: below 0 for a score above 1."),
-    }
-)
+    return score
 
 
 @extend_schema_field(OpenApiTypes.DOUBLE)
 class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
     """One of concept-rag's fields, from a result's explanation."""
 
-    def __init__(self, name: str) -> None:
-        self._score, about = _LEGACY_SCORES[name]
+    def __init__(self, score: Callable[[Explanation], float], about: str) -> None:
+        self._score = score
         about = f"With legacy={CONCEPT_RAG}. {about}"
         super().__init__(source="hit.explanation", required=False, help_text=about)
 
@@ -130,7 +175,7 @@ class AdjustmentSerializer(serializers.Serializer[Any]):
     value = serializers.FloatField()
 
 
-class DocumentLinkSerializer(serializers.Serializer[Result]):
+class DocumentLinkSerializer(DirectSerializer[Result]):
     """The document that contains a passage. `url` opens it at the passage."""
 
     id = serializers.UUIDField(source="document_id")
@@ -170,14 +215,14 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
         return as_data(result.currency, self.context["request"].build_absolute_uri)
 
 
-class CollectionReferenceSerializer(serializers.Serializer[Result]):
+class CollectionReferenceSerializer(DirectSerializer[Result]):
     """The collection that contains a result."""
 
     slug = serializers.CharField(source="collection_slug")
     name = serializers.CharField(source="collection")
 
 
-class NamedSectionSerializer(serializers.Serializer[NamedSection]):
+class NamedSectionSerializer(DirectSerializer[NamedSection]):
     """The section of a passage that matched; `path` ends with its `heading`.
 
     `anchor` is unique in the document, whose page has it as `#section-ANCHOR`. It is empty for the
@@ -187,12 +232,6 @@ class NamedSectionSerializer(serializers.Serializer[NamedSection]):
     heading = serializers.CharField()
     anchor = serializers.CharField()
     path = serializers.ListField(child=serializers.CharField())
-
-
-def section_of(result: Result) -> dict[str, Any] | None:
-    """The section that matched; None in a document without headings."""
-    at = result.section
-    return {"heading": at.heading, "anchor": at.anchor, "path": list(at.path)} if at else None
 
 
 class RectanglesSerializer(serializers.Serializer[Any]):
@@ -215,8 +254,8 @@ def rectangles_field(what: str) -> RectanglesSerializer:
     return RectanglesSerializer(many=True, required=False, allow_null=True, help_text=text)
 
 
-class PassageSerializer(serializers.Serializer[Result]):
-    """A passage's rank and place, which `passage_data` makes."""
+class PassageSerializer(DirectSerializer[Result]):
+    """A passage's rank and place."""
 
     rank = serializers.IntegerField(source="hit.rank")
     chunk = serializers.IntegerField(help_text="The passage's place in its document, from 0.")
@@ -228,44 +267,11 @@ class PassageSerializer(serializers.Serializer[Result]):
     snippet = serializers.CharField()
 
 
-def passage_data(result: Result) -> dict[str, Any]:
-    """The fields of PassageSerializer."""
-    return {
-        "rank": result.hit.rank,
-        "chunk": result.chunk,
-        "heading_path": list(result.heading_path),
-        "section": section_of(result),
-        "page": result.page,
-        "snippet": str(result.snippet),
-    }
-
-
 class FoldedSerializer(PassageSerializer):
     """A passage folded under a better one. `snippet` is escaped HTML with <mark>, shorter."""
 
     score = serializers.FloatField(source="hit.ranked_score")
     document = DocumentLinkSerializer(source="*")
-
-    def to_representation(self, instance: Result) -> dict[str, Any]:
-        """The fields above, without a call of each: a page has twenty such passages."""
-        return {
-            **passage_data(instance),
-            "score": instance.hit.ranked_score,
-            "document": {
-                "id": instance.document_id,
-                "title": instance.title,
-                "url": self.link.get_url(instance),
-                "date": self.link.get_date(instance),
-            },
-        }
-
-    @cached_property
-    def link(self) -> DocumentLinkSerializer:
-        return DocumentLinkSerializer(context=self.context)
-
-
-_CREATED, _METADATA = serializers.DateTimeField(), MetadataField()
-_EXPLANATION = ExplanationSerializer()
 
 
 class ResultSerializer(PassageSerializer):
@@ -305,56 +311,22 @@ class ResultSerializer(PassageSerializer):
         "result and explains its score; empty if both did. Otherwise empty."
     )
 
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        if not self.context.get("explain", True):
-            del fields["explanation"]
-        if not self.context.get("rectangles", True):
-            del fields["rectangles"]
-        if self.context.get("legacy", True):
-            fields |= {name: LegacyScoreField(name) for name in _LEGACY_SCORES}
-        return fields
+    _vector_score = LegacyScoreField(_raw(Signal.VECTOR), "The cosine, unscaled.")
+    _bm25_score = LegacyScoreField(_raw(Signal.KEYWORD), "The keyword score, unscaled.")
+    _title_score = LegacyScoreField(_raw(Signal.TITLE), "The title score, unscaled.")
+    _hybrid_score = LegacyScoreField(attrgetter("score"), "The score.")
+    _distance = LegacyScoreField(lambda e: 1 - e.score, "1 - score: below 0 for a score above 1.")
 
-    def to_representation(self, instance: Result) -> dict[str, Any]:
-        """The fields above, without a call of each: they took two thirds of a cached search."""
-        hit = instance.hit
-        data = {
-            **passage_data(instance),
-            "score": hit.score,
-            "document": self._document(instance),
-            "collection": {"slug": instance.collection_slug, "name": instance.collection},
-            "text": instance.text,
-            "edited": instance.is_edited,
-            "note": instance.note,
-            "contributions": self.get_contributions(instance),
-            "adjustments": self.get_adjustments(instance),
-            "tier": hit.explanation.tier.reason,
-            "folded": self.get_folded(instance),
-            "folded_count": instance.folded_count,
-        }
-        if self.context.get("explain", True):
-            data["explanation"] = _EXPLANATION.to_representation(hit.explanation)
-        if places := self.context.get("rectangles"):
-            data["rectangles"] = places[hit.chunk_id]
-        data["team"] = self.get_team(instance)
-        if self.context.get("legacy", True):
-            data |= {name: score(hit.explanation) for name, (score, _) in _LEGACY_SCORES.items()}
-        return data
+    optional: ClassVar[Mapping[str, str]] = {
+        "explanation": "explain",
+        "rectangles": "rectangles",
+        **dict.fromkeys(
+            ("_vector_score", "_bm25_score", "_title_score", "_hybrid_score", "_distance"), "legacy"
+        ),
+    }
 
-    def _document(self, result: Result) -> dict[str, Any]:
-        return {
-            "id": result.document_id,
-            "title": result.title,
-            "url": self._folded.link.get_url(result),
-            "file_name": result.file_name,
-            "media_type": result.media_type,
-            "language": result.language,
-            "created": _CREATED.to_representation(result.created),
-            "metadata": _METADATA.to_representation(dict(result.metadata)),
-            "date": result.date and result.date.as_data(),
-            "gap": result.gap,
-            "currency": as_data(result.currency, self.context["request"].build_absolute_uri),
-        }
+    def get_rectangles(self, result: Result) -> Any:
+        return self.context["rectangles"][result.hit.chunk_id]
 
     @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
     def get_team(self, result: Result) -> str:
@@ -367,7 +339,7 @@ class ResultSerializer(PassageSerializer):
 
     @cached_property
     def _folded(self) -> FoldedSerializer:
-        """One serializer for the folded passages of all results: its fields are costly to make."""
+        """One serializer for the folded passages of all results."""
         return FoldedSerializer(context=self.context)
 
     @extend_schema_field(AdjustmentSerializer(many=True))

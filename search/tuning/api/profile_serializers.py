@@ -62,6 +62,9 @@ class SignalValuesSerializer(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, Any]:
         return {name: serializers.FloatField() for name in SIGNALS}
 
+    def to_representation(self, instance: Weights) -> dict[str, float]:
+        return instance.rounded().as_dict()
+
 
 class ConfidenceField(serializers.FloatField):
     """A probability, to as many digits as any reader of it needs."""
