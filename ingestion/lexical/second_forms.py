@@ -110,9 +110,9 @@ _MEASURE = (
     r"\m([A-Z]{2,5})([0-9]+[.,][0-9]+)\M)"
 )
 # Arabic, Persian, Hindi, Bengali and Thai have digits of their own.
-_DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
+DIGITS = {zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
            for digit in range(10)}  # fmt: skip
-_OTHER_DIGITS = f"[{members(blocks(sorted(_DIGITS)))}]+"
+_OTHER_DIGITS = f"[{members(blocks(sorted(DIGITS)))}]+"
 # SW1A 2AA, ATU 6628 1234 and L. 121-3 are one word, too. 1 1/2 is 1.5, also after a G; and 1:4,
 # which is not 4:1, is one word, as 1:45 is as a time of day. In one pattern: Postgres keeps the
 # last 32 compiled.
@@ -165,7 +165,7 @@ def _others_sql(text: str, *, networks: bool) -> str:
     number = "translate(concat(word[2], word[4], word[6]), 'x,', ' .')"
     parts = "coalesce(word[2], '0')::numeric + word[3]::numeric / word[4]::numeric"
     share = f"word[5] || 'to' || word[6], trim_scale({parts})::text"
-    code = translated_sql("lower(translate(word[1], '. -', ''))", _DIGITS)
+    code = translated_sql("lower(translate(word[1], '. -', ''))", DIGITS)
     forms = (
         (_MEASURE, f"concat_ws(' ', word[5], {number}, word[3])"),
         (_CODE, f"coalesce({share}, {code})"),

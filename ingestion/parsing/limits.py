@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Self
 
+from ingestion.errors import ParseLimitExceeded
 from ingestion.parsing.ocr import CPU_SECONDS_PER_PAGE, SECONDS_PER_PAGE, Ocr
 
 MIB = 1024 * 1024
@@ -38,6 +39,14 @@ class ParseLimits:
     archive_entries: int = 10_000
     archive_bytes: int = 200 * MIB
     archive_ratio: int = 200
+
+    def check_table(self, rows: int, columns: int = 0) -> None:
+        """Raise ParseLimitExceeded for a table with more rows or columns than one may have."""
+        if rows > self.table_rows or columns > self.table_columns:
+            raise ParseLimitExceeded(
+                f"A table or list of this file has more than {self.table_rows:,} rows or "
+                f"{self.table_columns:,} columns. Split it into several files."
+            )
 
     def with_time_for(self, ocr: Ocr) -> Self:
         """The limits with extra time for recognising the pages that are wanted."""

@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
+from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding import Vectors
 from ingestion.identifiers import FULL
 from ingestion.lexical.normal_form import normal_form
@@ -34,6 +36,8 @@ MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # It is the first of its section to say what the question's term is; chosen on forty questions about
 # Celery's manual.
 DEFINES = 6.0
+
+CODE = 6  # characters without a space of a cell that may name its row, as the first cell does
 
 # Only so many sentences are embedded, of which the first characters: with 3 seven of 772 first
 # pieces fewer are right than with 6, in little more than half of the time
@@ -62,6 +66,8 @@ _TERM = re.compile(
 )
 _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|specifies)\b(?! not\b)"
 LONGEST_TERM = 3  # words
+_CODED = re.compile(r"[^|]*\d")  # the first cell of a row that is no header
+_MARKER = re.compile(r"^[-*+•–—]\s+")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30.": it defines nothing
 
 
@@ -161,18 +167,47 @@ def _record_parts(
     passage: Passage, lookup: RecordLookup
 ) -> tuple[Sequence[TextPart], Mapping[int, float]]:
     """The parts of a passage that may answer, and how well the headings of each section hold an
-    identifier: with a whole one, only the parts of its record.
+    identifier: with a whole one, only the parts of its record, which may be a row or an item.
     """
     parts = parts_of(passage)
-    if not (lookup.identifiers or lookup.numbered):
-        return parts, {part.section: 0.0 for part in parts}
     firsts = {part.section: part.start for part in reversed(parts)}
     # What the title names, all sections are about.
     paths = [(passage.title, *passage.path_at(at)) for at in firsts.values()]
     held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
     best = max(held.values(), default=0.0)
     own = [part for part in parts if held[part.section] == best]
-    return (own if best > FULL else parts), held
+    return list(_own_records(passage, own if best > FULL else parts, lookup)), held
+
+
+def _own_records(
+    passage: Passage, parts: Sequence[TextPart], lookup: RecordLookup
+) -> Iterator[TextPart]:
+    """The parts without other records: of a table with rows that the question names, these and the
+    header; of a list with such items, these.
+    """
+    for (kind, _), group in groupby(
+        parts, key=lambda one: (one.kind, one.kind is Kind.ROW and one.block)
+    ):
+        run, is_own = list(group), True
+        texts = [passage.text[part.start : part.end] for part in run]
+        held = [_held(text, kind, lookup) for text in texts]
+        for at, (part, text) in enumerate(zip(run, texts, strict=True)):
+            begins = not text.startswith("|") if kind is Kind.ROW else _MARKER.match(text)
+            if begins or part.block != run[at - 1].block:
+                is_own = held[at] == max(held)
+            if is_own or (at == 0 and kind is Kind.ROW and not _CODED.match(text)):
+                yield part
+
+
+def _held(text: str, kind: Kind, lookup: RecordLookup) -> float:
+    """How well a row, or an item by its label, holds what the question names; 0 of other text."""
+    if kind is Kind.ROW:
+        first, *others = text.split(CELL_SEPARATOR)
+        codes = (cell for cell in others if len(cell) >= CODE and " " not in cell)
+        is_named = any(map(lookup.names, (first, *codes)))
+        return 2.0 if is_named else lookup.strength(text)  # 4.2.1+build.118 is more than 4.2.1
+    label, colon, _ = _MARKER.sub("", text).partition(":")
+    return float(kind is Kind.ITEM and colon != "" and lookup.names(label))
 
 
 def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup) -> Iterator[Offer]:

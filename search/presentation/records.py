@@ -22,12 +22,15 @@ from ingestion.identifiers import (
     find_identifiers,
     index_forms,
 )
+from ingestion.lexical.normal_form import normal_form
+from ingestion.lexical.second_forms import DIGITS, folded
 from search.domain import Query, QueryIdentifier, forms_of
 from search.ranking.tiers import identifiers_lead
 
 # Added to the strength of an identifier in a heading: less than strengths differ by, so that a
 # whole identifier in a text comes before a part of one in a heading, as in the index.
 DEFINED, NAMED = 0.1, 0.05
+_DIGIT = re.compile(r"\d")
 _RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
 # Article 10, Annex B, Room B1.01: no pattern tells them from prose, but a heading begins with them.
 _NUMBERED = re.compile(
@@ -52,6 +55,7 @@ class RecordLookup:
     is_bare: bool = False
     patterns: Sequence[Pattern] = DEFAULT_PATTERNS
     numbered: tuple[tuple[str, str], ...] = ()
+    question: str = ""
 
     @classmethod
     def of(cls, query: Query, patterns: Sequence[Pattern]) -> Self:
@@ -67,7 +71,8 @@ class RecordLookup:
         names = {f"{word} {code}".casefold() for word, code in numbered}
         others = {one.text.casefold() for one in identifiers} - names
         leads = leads or bool(names and not others)
-        return cls(identifiers, leads, is_bare, patterns, numbered)
+        question = folded(normal_form(query.text).translate(DIGITS)).strip()
+        return cls(identifiers, leads, is_bare, patterns, numbered, question)
 
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
         """How well each section of a passage holds an identifier: 0 if it does not.
@@ -97,6 +102,16 @@ class RecordLookup:
         for expression, strength in self._as_typed:
             for match in expression.finditer(text):
                 yield strength, *match.span()
+
+    def names(self, label: str) -> bool:
+        """Whether the question says the whole of a label that has a digit, or is a part of it."""
+        plain = normal_form(label).translate(DIGITS).strip()
+        own, other = folded(plain), folded(plain, written_out=True)
+        pairs = (own, self.question), (other, self.question), (self.question, own)
+        return any(
+            part in whole and _DIGIT.search(part) and _literal(part).search(whole)
+            for part, whole in pairs
+        )
 
     def says(self, word: str) -> bool:
         """Whether a word is a part of an identifier."""

@@ -29,7 +29,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_942 - 134
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
-    "0002-identifiers": 189,  # the record that was asked for, at every door; clauses, articles
+    "0002-identifiers": 211,  # the record that was asked for, at every door; clauses, articles
     "0005-profiles": 35,  # a run whose figures still hold is not repeated
     "0008-parsers": 257,  # subtitles, amounts, frames, tables of roles, man; headings, authors
     "0009-embedding-models": 80,  # folders with a linear layer, questions by another model

@@ -1,8 +1,8 @@
 """The XML of a DOCX, rewritten before anydoc reads it: anydoc leaves out what stands here.
 
 Headers and footers, comments, embedded documents (`altChunk`), phonetic guides, characters of
-symbol fonts, non-breaking hyphens, rows that a control repeats; raised and lowered text, which it
-does not tell apart.
+symbol fonts, non-breaking hyphens, drop caps, rows that a control repeats; raised and lowered text,
+which it does not tell apart.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import suppress
 from ingestion.parsing.formats.asides import CHUNK, comment_mark, comment_text, reading_mark
 from ingestion.parsing.formats.ooxml import (
     attributes,
+    charts_with_axes,
     escaped,
     plain,
     read_member,
@@ -53,6 +54,12 @@ _STYLED = re.compile(
 _STYLE_ID = re.compile(rb':styleId="([^"]*)"')
 _SYMBOL = re.compile(rb"<(\w+):sym\s([^<>]*)/>")
 _BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
+# A capital in a frame, and the start of the paragraph that it begins.
+_DROP_CAP = re.compile(
+    rb'<(\w+):p(?:\s[^<>]*)?>\s*<\1:pPr>(?:(?!</\1:pPr>).)*?:dropCap="(?:drop|margin)".*?</\1:pPr>'
+    rb"((?:(?!</?\1:p[ >]).)*)</\1:p>\s*(<\1:p(?:\s[^<>]*)?>(?:\s*<\1:pPr>.*?</\1:pPr>)?)",
+    re.DOTALL,
+)
 _RUBY = re.compile(rb"<(\w+):ruby\b.*?</\1:ruby>", re.DOTALL)
 _RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
 _COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
@@ -93,7 +100,7 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     names = set(archive.namelist())
     scripts = _script_styles(read_member(archive, _STYLES))
     comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
-    parts: dict[str, bytes] = {}
+    parts = charts_with_axes(archive)
     for name in names.intersection((_BODY, *_NOTES)):
         part = read_member(archive, name)
         part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
@@ -148,6 +155,8 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
     part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", without_hidden(part))
     if b":ffData>" in part:
         part = _FIELD.sub(_field, part)
+    if b":dropCap=" in part:
+        part = _DROP_CAP.sub(rb"\3\2", part)
     part = _SYMBOL.sub(_symbol, part)
     if b":ruby>" in part or b":ruby " in part:
         part = _RUBY.sub(_ruby, part)

@@ -63,29 +63,35 @@ def lone_cell(row: Row) -> str:
 
 
 def with_one_header(rows: Grid) -> Grid:
-    """The table with the two rows of its header as one: "2023" above "Q1" as "2023 Q1".
+    """The table with the two or three rows of its header as one: "2023" above "Q1" as "2023 Q1".
 
-    Unchanged if the second row is not one of labels. A label with one below it extends to the next
-    one on its right.
+    Unchanged if those rows are not of labels. A label with one below it extends to the next one on
+    its right.
     """
-    if len(rows) < 3:
-        return rows
-    upper, lower, *body = rows
-    labels: list[str] = []
-    above, has_two = "", False
-    for place, pair in enumerate(zip_longest(upper, lower, fillvalue="")):
-        top, bottom = (cell.strip() for cell in pair)
-        bottom = "" if bottom == top else bottom  # merged
-        above = (top or above) if bottom else ""
-        if not (_is_label(top) and _is_label(bottom)):
-            return rows
-        if bottom and above:
-            if not holds_figures(body, place):
-                return rows
-            has_two = True
-        labels.append(f"{above} {bottom}".strip() or top)
-    is_header = has_two and all(labels[1:]) and len(set(labels)) == len(labels)
-    return [labels, *body] if is_header else rows
+    for height in (3, 2):
+        if len(rows) > height and (labels := _joined(rows[:height], rows[height:])):
+            return [labels, *rows[height:]]
+    return rows
+
+
+def _joined(head: Grid, body: Grid) -> list[str]:
+    """The labels of a header of several rows in one; none if it is no such header."""
+    labels, has_two = [*head[0]], False
+    for row in head[1:]:
+        above, joined = "", list[str]()
+        for place, pair in enumerate(zip_longest(labels, row, fillvalue="")):
+            top, bottom = (cell.strip() for cell in pair)
+            bottom = "" if top.endswith(bottom) else bottom  # merged
+            above = (top or above) if bottom else ""
+            is_below = bool(bottom and above)
+            if not (_is_label(top) and _is_label(bottom)) or (
+                is_below and not holds_figures(body, place)
+            ):
+                return []
+            has_two = has_two or is_below
+            joined.append(f"{above} {bottom}".strip() or top)
+        labels = joined
+    return labels if has_two and all(labels[1:]) and len(set(labels)) == len(labels) else []
 
 
 def _is_label(cell: str) -> bool:

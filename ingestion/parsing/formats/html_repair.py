@@ -17,8 +17,6 @@ _AROUND_A_BODY = re.compile(
 # Of a form: a text that was typed; fields and the choices of a list, where pandoc joins words.
 _TYPED = re.compile(r"(?<=<)(/?)textarea\b", re.IGNORECASE)
 _CHOICE = re.compile(r"(<(?:option|input|select)\b|</select\b)", re.IGNORECASE)
-# Of a first row of <th> pandoc makes a head, but not within these.
-_BODY = re.compile(r"</?tbody\b[^<>]*>", re.IGNORECASE)
 # What has no end is passed once, to the end of the page.
 _DRAWING = re.compile(r"<svg\b.*?(</svg\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(
@@ -56,7 +54,7 @@ def _with_heading(page: str) -> str:
 
 def repaired(page: str) -> str:
     """The page with the words of forms, of drawings and of readings (`asides`) as text."""
-    page = _TYPED.sub(r"\1div", _BODY.sub("", _with_heading(page)))
+    page = _TYPED.sub(r"\1div", _with_heading(page))
     return _RUBY.sub(_readings, _DRAWING.sub(_labels, _CHOICE.sub(r" \1", page)))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
-from ingestion.errors import ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.header_rows import Grid, has_header_row
@@ -81,8 +80,7 @@ def _records(text: str, limits: ParseLimits, extraction: Extraction) -> Iterator
         if not line.strip():
             continue
         records += 1
-        if records > limits.table_rows:
-            raise _too_many(limits)
+        limits.check_table(records)
         pair = _read(line)
         if pair is None:
             broken += 1
@@ -125,15 +123,8 @@ def _is_deep(value: Any) -> bool:
 def _bounded(value: Any, level: int, limits: ParseLimits) -> Iterator[Block]:
     """The blocks of a whole file. Raises ParseLimitExceeded past the limit of table rows."""
     for count, block in enumerate(_value(value, "", level)):
-        if count > limits.table_rows:
-            raise _too_many(limits)
+        limits.check_table(count)
         yield block
-
-
-def _too_many(limits: ParseLimits) -> ParseLimitExceeded:
-    return ParseLimitExceeded(
-        f"This file contains more than {limits.table_rows:,} records. Split it into several files."
-    )
 
 
 def _value(value: Any, path: str, level: int) -> Iterator[Block]:
@@ -147,7 +138,7 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
     elif grid := _table(value):
         yield from tables_in(grid)
     else:
-        yield from _paragraphs(list(_flat(value, path)))
+        yield from paragraph_blocks("\n".join(_flat(value, path)))
 
 
 def _key(items: list[Any]) -> str:
@@ -173,7 +164,7 @@ def _record(item: Any, level: int, key: str = "", *, are_named: bool = False) ->
             level = _DEEPEST_HEADING + 1
         yield from _object(item, "", level)
     else:
-        yield from _paragraphs(list(_flat(item, "")))
+        yield from paragraph_blocks("\n".join(_flat(item, "")))
 
 
 def _object(pairs: tuple[tuple[str, Any], ...], path: str, level: int) -> Iterator[Block]:
@@ -185,7 +176,7 @@ def _object(pairs: tuple[tuple[str, Any], ...], path: str, level: int) -> Iterat
             sections.append((key, value))
         else:
             simple += _flat(value, _joined(path, key))
-    yield from _paragraphs(simple)
+    yield from paragraph_blocks("\n".join(simple))
     for key, value in sections:
         yield Block(BlockKind.HEADING, key, level=level)
         yield from _value(value, _joined(path, key), level + 1)
@@ -244,23 +235,6 @@ def _label(pairs: tuple[tuple[str, Any], ...], key: str) -> str:
         if label and len(label) <= _LONGEST_LABEL and not label.replace(".", "").isdigit():
             return label
     return ""
-
-
-def _paragraphs(lines: list[str]) -> Iterator[Block]:
-    """The lines in paragraphs of at most about PARAGRAPH_CHARS; longer values are split."""
-    pending: list[str] = []
-    size = 0
-    for line in lines:
-        if pending and size + len(line) > PARAGRAPH_CHARS:
-            yield Block(BlockKind.PARAGRAPH, "\n".join(pending))
-            pending, size = [], 0
-        if len(line) > PARAGRAPH_CHARS:
-            yield from paragraph_blocks(line)
-            continue
-        pending.append(line)
-        size += len(line) + 1
-    if pending:
-        yield Block(BlockKind.PARAGRAPH, "\n".join(pending))
 
 
 PARSER = JsonParser()

@@ -57,7 +57,8 @@ _SIGNS = {
     "times": "×", "cdot": "·", "pm": "±", "mp": "∓", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥",
     "neq": "≠", "ne": "≠", "approx": "≈", "infty": "∞", "to": "→", "rightarrow": "→", "gets": "←",
     "circ": "°", "degree": "°", "div": "÷", "sim": "∼", "quad": " ", "ldots": "…",
-    "dots": "…",
+    "dots": "…", "euro": "€", "ohm": "Ω", "perthousand": "‰", "celsius": "°C", "micro": "µ",
+    "numero": "№", "cent": "¢", "checkmark": "✓",
 }  # fmt: skip
 _DOTLESS = re.compile(r"ı(?=[\u0300-\u036f])")
 _NOT_TEXT = frozenset({"title", "bibliography", "nocite", "lang", "documentclass"})
@@ -173,8 +174,8 @@ class LatexReader(TreeReader):
 
 def _sign(match: re.Match[str]) -> str:
     """A named sign or Greek letter; other commands stay."""
-    name = match[1]
-    case = "CAPITAL" if name[0].isupper() else "SMALL"
+    name = match[1].removeprefix("text")
+    case = "CAPITAL" if name[:1].isupper() else "SMALL"
     try:
         letter = unicodedata.lookup(f"GREEK {case} LETTER {name.removeprefix('var').upper()}")
     except KeyError:
@@ -184,7 +185,7 @@ def _sign(match: re.Match[str]) -> str:
 
 def _arguments(raw: str) -> str:
     """The text of a command that pandoc does not know: its arguments, without files and names."""
-    text = _SILENT.sub(" ", _EURO.sub(r"\1 €", raw))
+    text = _SIGN.sub(_sign, _SILENT.sub(" ", _EURO.sub(r"\1 €", raw)))
     text = _COMMAND.sub(" ", _OPTIONS.sub(r"\1", text))
     return " ".join(text.split())
 

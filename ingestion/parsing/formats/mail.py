@@ -6,7 +6,8 @@ import codecs
 import email
 import io
 import mimetypes
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
@@ -30,6 +31,8 @@ from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
 _HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 50
+# Shares of words that one form of a message has and the other lacks: guesses.
+_LITTLE, _MUCH = 0.1, 0.5
 _CONTEXT_BYTES = 20_000
 # 7-bit encodings look like ASCII, so their declaration must be trusted.
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
@@ -179,10 +182,10 @@ class _MessageReader:
                 "Export it decrypted to make its text searchable."
             )
         if kind == "multipart/alternative" and _children(part):
-            best = self._best(part)
+            chosen = self._chosen(part)
             for child in _children(part):
                 # An invitation says where and when.
-                if child is best or child.get_content_type() == "text/calendar":
+                if child in chosen or child.get_content_type() == "text/calendar":
                     yield from self._part(child, attachments, attached, level)
         elif kind == "message/rfc822" and part.is_multipart():
             attached += _children(part)
@@ -228,21 +231,24 @@ class _MessageReader:
                 "Save the attached messages as separate files."
             )
 
-    def _best(self, part: Message) -> Message:
-        """The plain text, unless it lacks more than half of the words of the HTML.
-
-        Plain text lacks the layout tables of HTML mail.
+    def _chosen(self, part: Message) -> list[Message]:
+        """The plain text, which lacks the layout tables of HTML, if that says little more; else the
+        HTML, with the plain text if each says what the other does not.
         """
         children = _children(part)
         leaves = {child.get_content_type(): child for child in children}
         plain = leaves.get("text/plain")
         rich = leaves.get("text/html") or next((c for c in children if c.is_multipart()), None)
         if plain is None or rich is None:
-            return plain or rich or children[0]
+            return [plain or rich or children[0]]
         page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
-        words = strip_tags(decode_html(_payload(page))).split() if page is not None else []
-        lacks = {*words} - {*_plain(plain).split()}
-        return plain if 2 * sum(word in lacks for word in words) <= len(words) else rich
+        words = _words(strip_tags(decode_html(_payload(page)))) if page is not None else []
+        others = _words(_plain(plain))
+        lacking = _lacking(words, others)
+        if lacking <= _LITTLE:
+            return [plain]
+        is_rich = lacking > _MUCH or _lacking(others, words) <= _LITTLE
+        return [rich] if is_rich else [plain, rich]
 
     def _html(self, data: bytes, level: int) -> Iterator[Block]:
         path = self._source.scratch / f"body-{self._parts}.html"
@@ -309,6 +315,17 @@ def _payload(part: Message) -> bytes:
     if part.get_content_type() == "text/html" and charset:
         return _text(data, charset).encode("utf-8", "replace")
     return data
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text without its addresses, which HTML has in its links."""
+    return re.findall(r"\w+", re.sub(r"\S+://\S+", "", text))
+
+
+def _lacking(words: Sequence[str], others: Sequence[str]) -> float:
+    """The share of words, in [0, 1], that others do not have."""
+    known = frozenset(others)
+    return sum(word not in known for word in words) / max(len(words), 1)
 
 
 def _plain(part: Message) -> str:

@@ -158,8 +158,6 @@ _SEPARATOR = r"(?:\s+[-–—|·•»]+\s+|\s*[|—»]\s*)"
 _TABLE_TAG = re.compile(r"<(/?)(table|thead|tbody|tfoot|tr|td|th)\b[^<>]*>", re.IGNORECASE)
 _LEVELS = {"table": 0, "tr": 2, "td": 3, "th": 3}
 _SECTION = 1
-_ROW = re.compile(r"<tr\b(?:(?!<tr\b|</t(?:able|body)\b).){0,20000}", re.IGNORECASE | re.DOTALL)
-_ROW_SPAN = re.compile(r"<th\b[^<>]*?\browspan\s*=\s*[\"']?\s*(?:[2-9]|\d\d)", re.IGNORECASE)
 _HEADER_CELL = re.compile(r"(?<=<)(/?)th\b", re.IGNORECASE)
 
 
@@ -173,8 +171,10 @@ class HtmlParser:
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
-        text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
-        text = without_nav_elements(text)
+        text = with_closed_cells(_SPAN.sub(r"\g<1>1000", text))
+        # Of a first row of <th> pandoc makes a head, and cuts its cells off at its end: of those
+        # that span several rows the cells of the next ones moved to the left.
+        text = without_nav_elements(_HEADER_CELL.sub(_as_data, text))
         tree = read_tree(repaired(text), "html", source.limits)
         tree = Tree(tree.meta, without_navigation(tree.blocks))
         result = extraction(tree, TreeReader())
@@ -228,19 +228,6 @@ def with_closed_cells(text: str) -> str:
         elif opened and opened[-1] == name:
             opened.pop()
     return "".join([*parts, text[position:]])
-
-
-def without_spanning_heads(text: str) -> str:
-    """The page with the cells of rows as data, if a <th> of theirs spans several rows.
-
-    Of a first row of <th> pandoc makes a head, and cuts its cells off at its end: those of the next
-    rows moved to the left.
-    """
-    if not _ROW_SPAN.search(text):
-        return text
-    return _ROW.sub(
-        lambda row: _HEADER_CELL.sub(_as_data, row[0]) if _ROW_SPAN.search(row[0]) else row[0], text
-    )
 
 
 def _as_data(cell: re.Match[str]) -> str:

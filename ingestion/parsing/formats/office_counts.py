@@ -245,7 +245,10 @@ def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterat
     """Yield the blocks of a workbook, then compare their number of cells with the file's."""
     extracted = 0
     for block in blocks:
-        extracted += sum(bool(cell) for row in block.rows for cell in row) or not block.level
+        # A header may be of several rows, whose labels are words of one.
+        labels = sum(len(cell.split()) for row in block.rows[:1] for cell in row)
+        cells = labels + sum(bool(cell) for row in block.rows[1:] for cell in row)
+        extracted += cells or not block.level
         yield block
     without = sum(gap.count for gap in completeness.gaps if gap.unit is Unit.CELL)
     expected = completeness.others.get(Unit.CELL, 0) - without

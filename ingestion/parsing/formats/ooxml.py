@@ -18,6 +18,9 @@ from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 
 TAG = re.compile(rb"<[^<>]*>")
+CHART_TITLE = re.compile(rb"<((?:\w+:)?)title>(.*?)</\1title>", re.DOTALL)
+_CHART = re.compile(r"(?:word|ppt)/charts/chart\w*\.xml")
+_PARAGRAPH = b"<a:p><a:r><a:t>(%s)</a:t></a:r></a:p>"
 _PRIVATE = re.compile(rb"\xef[\x80-\x83][\x80-\xbf]")  # U+F000 to U+F0FF
 _BEFORE = 500  # bytes, mostly tags; a guess
 _TEXT = re.compile(rb"(<((?:\w+:)?t)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</\2>)")
@@ -69,6 +72,19 @@ def copied(archive: zipfile.ZipFile, parts: Mapping[str, bytes]) -> bytes:
             if not name.startswith(("word/media/", "xl/media/", "ppt/media/", "Pictures/")):
                 copy.writestr(name, parts.get(name) or archive.read(name))
     return out.getvalue()
+
+
+def charts_with_axes(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The charts of a document whose axes have titles, each with all in its first title: anydoc
+    reads no others.
+    """
+    parts: dict[str, bytes] = {}
+    for name in filter(_CHART.fullmatch, archive.namelist()):
+        part = read_member(archive, name)
+        axes = ", ".join(texts(title) for _, title in CHART_TITLE.findall(part)[1:])
+        if axes:
+            parts[name] = part.replace(b"</c:rich>", _PARAGRAPH % escaped(axes) + b"</c:rich>", 1)
+    return parts
 
 
 def plain(source: bytes) -> str:

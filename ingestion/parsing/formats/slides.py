@@ -17,7 +17,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
 from ingestion.parsing.formats import odf_repair, office_counts, pptx_repair, word_documents
 from ingestion.parsing.formats.asides import comment_mark, with_asides
-from ingestion.parsing.formats.ooxml import copied, escaped, read_member
+from ingestion.parsing.formats.ooxml import charts_with_axes, copied, escaped, read_member
 from ingestion.parsing.formats.ppt_tables import with_tables
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Extraction, Source
@@ -73,9 +73,9 @@ def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
     """
     if file_type not in (filetypes.PPTX, filetypes.ODP):
         return data
-    parts: dict[str, bytes] = {}
     footers: set[str] = set()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = charts_with_axes(archive)
         if file_type == filetypes.ODP:
             content = odf_repair.PAGE_NUMBER.sub(b"", read_member(archive, odf_repair.CONTENT))
             content = odf_repair.repaired(content, archive, element=_ODP_TEXT)

@@ -49,7 +49,7 @@ _LONGEST_GAP = 2  # empty rows or columns part tables
 
 
 class SheetsParser:
-    """Cells as displayed, in tables; merged cells fill their first position, and name rows."""
+    """Cells as displayed, in tables; short merged cells fill their rows."""
 
     name = "anydoc-sheets"
 
@@ -133,27 +133,20 @@ class _SheetReader(word_documents.DocumentReader):
             + [""] * (widest - len(row))
             for row in table.grid
         ]
-        _name_rows(table, rows)
+        _repeat_merged(table, rows)
         full = without_empty(rows)
         width = max(map(len, full), default=0)
-        if len(full) > self._limits.table_rows or width > self._limits.table_columns:
-            raise ParseLimitExceeded(
-                f"A sheet of this workbook has {len(full):,} rows and {width:,} columns. More "
-                f"than {self._limits.table_rows:,} rows or {self._limits.table_columns:,} columns "
-                "cannot be read: split it into several files."
-            )
+        self._limits.check_table(len(full), width)
         yield from tables_in(rows)
 
 
-def _name_rows(table: anydoc.Table, rows: list[list[str]]) -> None:
-    """Give each row the short name that stands at its left in a cell merged with those above."""
+def _repeat_merged(table: anydoc.Table, rows: list[list[str]]) -> None:
+    """Give each row the short texts of its cells that are merged with those above."""
     for place, slots in enumerate(table.grid):
         for column, slot in enumerate(slots):
             if slot.cell is None and (slot.origin_row or 0) < place and slot.origin_col == column:
-                name = rows[slot.origin_row or 0][column]
-                rows[place][column] = name if is_short(name) else ""
-            elif rows[place][column]:
-                break
+                text = rows[slot.origin_row or 0][column]
+                rows[place][column] = text if is_short(text) else ""
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:

@@ -94,62 +94,41 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
             if rows and (rows[-1] or any(rows[-2:])):
                 rows.append([])
             continue
-        if full == limits.table_rows:
-            raise ParseLimitExceeded(
-                f"This table has more than {limits.table_rows:,} rows. Split it into several files."
-            )
-        if len(row) > limits.table_columns:
-            raise ParseLimitExceeded(
-                f"This table has more than {limits.table_columns:,} columns. Split it up."
-            )
-        rows.append(row)
         full += 1
+        limits.check_table(full, len(row))
+        rows.append(row)
     return rows
 
 
 def table_of(cells: Sequence[Sequence[tuple[str, int, int]]], *, has_head: bool | None) -> Block:
-    """The table of cells as `spread` takes them; with None its header is judged by the rows.
-
-    Below the header, each row has its own name where one name stands beside several.
-    """
-    grid = spread(cells)
-    rows = with_one_header(grid)
+    """The table of cells as `spread` takes them; with None its header is judged by the rows."""
+    rows = with_one_header(spread(cells))
     # A header cell across two columns is one label, not a label and an empty one.
     labels = [text for text, _, _ in cells[0]] if len(rows) == len(cells) else rows[0]
     has_header = has_header_row([labels, *rows[1:]]) if has_head is None else has_head
-    header_rows = len(grid) - len(rows) + 1 if has_header or rows is not grid else 0
-    if any(down > 1 for row in cells for _, down, _ in row):
-        grid = spread(cells, names_from=header_rows)
-    head = rows[:1] if header_rows else []
-    return Block.table([*head, *grid[header_rows:]], has_header=has_header and len(rows) > 1)
+    return Block.table(rows, has_header=has_header and len(rows) > 1)
 
 
-def spread(
-    rows: Sequence[Sequence[tuple[str, int, int]]], *, names_from: int | None = None
-) -> list[list[str]]:
+def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
     """The full grid of cells given as (text, row span, column span), all rows of one width.
 
-    A merged cell's text is in its first position; the other positions are empty. But the short name
-    of several rows, which is left of all else, is in each of them from row `names_from` on.
-    Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
+    A merged cell's text is in its first position, a short one in each of its rows; the others are
+    empty. Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
     """
     grid: list[list[str]] = []
-    covered: dict[int, tuple[int, str]] = {}  # by column: how many rows more, and what they repeat
+    covered: dict[int, tuple[int, str]] = {}  # by column: how many rows more, and their text
     width = 0
-    for number, row in enumerate(rows):
+    for row in rows:
         out: list[str] = []
         left = covered
-        covered = {column: (down - 1, name) for column, (down, name) in left.items() if down > 1}
+        covered = {column: (down - 1, text) for column, (down, text) in left.items() if down > 1}
         for text, down, across in row:
             while len(out) in left:
                 out.append(left[len(out)][1])
             across = min(max(across, 1), 1_000)
             if down > 1:
-                below = range(len(out), len(out) + across)
-                is_below = names_from is not None and number >= names_from
-                is_name = is_below and is_short(text) and covered.keys() >= {*range(below[0])}
-                covered |= dict.fromkeys(below, (down - 1, ""))
-                covered[below[0]] = (down - 1, text if is_name else "")
+                covered |= dict.fromkeys(range(len(out), len(out) + across), (down - 1, ""))
+                covered[len(out)] = (down - 1, text if is_short(text) else "")
             out += [text, *[""] * (across - 1)]
         while len(out) in left:
             out.append(left[len(out)][1])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ingestion.parsing.formats.asides import comment_text
 from ingestion.parsing.formats.ooxml import (
+    CHART_TITLE,
     attributes,
     escaped,
     plain,
@@ -28,7 +29,6 @@ _THREADED = re.compile(
 )
 _PERSON = re.compile(rb"<(?:\w+:)?person\s([^<>]*)>")
 _BODY = re.compile(rb"<((?:\w+:)?)txBody>(.*?)</\1txBody>", re.DOTALL)
-_TITLE = re.compile(rb"<((?:\w+:)?)title>(.*?)</\1title>", re.DOTALL)
 # Of a series whose name is in no cell.
 _SERIES = re.compile(rb"<(?:\w+:)?tx>\s*<((?:\w+:)?v)>([^<]*)</\1>")
 _PARAGRAPH_END = re.compile(rb"</(?:\w+:)?p>|<(?:\w+:)?br\b")
@@ -93,7 +93,7 @@ def drawn_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
             for chart in relations(archive, name).values():
                 if "/charts/" in chart and chart.endswith(".xml"):
                     part = read_member(archive, chart)
-                    yield from (_flowing(title) for _, title in _TITLE.findall(part))
+                    yield from (_flowing(title) for _, title in CHART_TITLE.findall(part))
                     yield from (plain(name) for _, name in _SERIES.findall(part))
 
 

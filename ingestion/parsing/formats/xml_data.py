@@ -16,7 +16,7 @@ from ingestion.errors import ParseFailed, ParseLimitExceeded
 from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
-from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
+from ingestion.parsing.formats.text import paragraph_blocks
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import MIB, ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -25,6 +25,8 @@ _DEEPEST = 500
 _LARGEST_PROPERTIES = MIB
 _TITLES = frozenset({"title", "head", "heading", "article-title"})
 _PROSE = frozenset({"p", "para", "simpara", "paragraph"})
+_TABLES = frozenset({"table", "informaltable"})
+_MACHINES = frozenset({"xml", "xmlns", "xsi", "xlink"})  # name spaces
 # A value this long is running text and needs no label. A guess.
 _LONGEST_VALUE = 200
 _AT_THE_END = frozenset(
@@ -62,6 +64,8 @@ class Element:
         for one in self.content:
             if isinstance(one, str):
                 yield one
+            elif one.name in _PROSE:  # of a note
+                yield f" {one.text()} "
             else:
                 yield from one._texts()
 
@@ -88,7 +92,9 @@ class XmlParser:
 
 
 def read_elements(text: str) -> Element:
-    """The root element. Raises ExpatError, ParseFailed for entities, ParseLimitExceeded."""
+    """The root element. Raises ExpatError, ParseLimitExceeded; ParseFailed for entities other than
+    short texts, as documentation has them for names.
+    """
     top = Element("", {})
     opened = [top]
     parser = expat.ParserCreate()
@@ -112,21 +118,23 @@ def read_elements(text: str) -> Element:
         # Entities of a DTD that is not read: usually those of HTML.
         opened[-1].content.append("" if is_parameter else html.unescape(f"&{name};"))
 
-    def refuse(*declaration: object) -> None:
-        raise ParseFailed(
-            "This XML declares entities, which can expand without limit and are not supported. "
-            "Export it with the entities replaced by their text."
-        )
-
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = characters
     parser.SkippedEntityHandler = skipped
-    parser.EntityDeclHandler = refuse
+    parser.EntityDeclHandler = _check_entity
     # As str, whatever the declaration says: expat knows few encodings, and no Japanese one.
     parser.Parse(text.lstrip("\ufeff \n\t"), True)
     return top.children()[0]
+
+
+def _check_entity(name: str, is_parameter: bool, value: str | None, *_: object) -> None:
+    if is_parameter or value is None or len(value) > _LONGEST_VALUE or {*"&<"} & {*value}:
+        raise ParseFailed(
+            "This XML declares entities that can expand without limit or are other files: they "
+            "are not supported. Export it with the entities replaced by their text."
+        )
 
 
 def read_properties(path: Path, member: str) -> dict[str, str]:
@@ -154,7 +162,7 @@ class _XmlReader:
         self._root = root
         self._limits = limits
         self._title = _document_title(root)
-        self._is_prose = _has_mixed_text(root)
+        self._is_article = _is_article(root)
 
     def blocks(self) -> Iterator[Block]:
         yield from self._element(self._root, 2)
@@ -175,8 +183,9 @@ class _XmlReader:
                 own = 1 if child is self._title else min(level, 6)
                 yield Block(BlockKind.HEADING, heading, level=own)
                 below = level if own == 1 else min(level + 1, 6)
-            elif child.name == "table" and (table := self._table(child)):
-                yield from self._values(pending)
+            elif child.name in _TABLES and (table := self._table(child)):
+                names = [one for one in child.children() if one.name in {*_TITLES, "caption"}]
+                yield from self._values([*pending, *names])
                 pending = []
                 yield table
             elif child.has_own_text() or not child.content:
@@ -194,50 +203,44 @@ class _XmlReader:
 
     def _values(self, elements: Sequence[Element | str]) -> Iterator[Block]:
         """Short values of one parent in one paragraph, a line each; running text separately."""
-        lines: list[str] = []
+        parts: list[str] = []
         for one in elements:
             text = one if isinstance(one, str) else _readable(one.text())
-            is_running = isinstance(one, Element) and (
-                one.name in _PROSE or bool(one.children()) or len(text) > _LONGEST_VALUE
-            )
-            if is_running or sum(map(len, lines)) > PARAGRAPH_CHARS:
-                yield from paragraph_blocks("\n".join(lines))
-                lines = []
-            if is_running:
-                yield from paragraph_blocks(text)
-            elif line := (one if isinstance(one, str) else self._line(one, text)):
-                lines.append(line)
-        yield from paragraph_blocks("\n".join(lines))
+            if isinstance(one, str):
+                parts.append(one)
+            elif one.name in _PROSE or one.children() or len(text) > _LONGEST_VALUE:
+                parts.append(f"\n{self._attributes(one)}\n\n{text}\n")
+            else:
+                parts.append(self._line(one, text))
+        yield from paragraph_blocks("\n".join(filter(None, parts)).strip())
 
     def _line(self, element: Element, text: str) -> str:
         attributes = self._attributes(element)
-        if not text:
-            return attributes
-        inside = attributes.partition(": ")[2]
-        return f"{element.name} ({inside}): {text}" if inside else f"{element.name}: {text}"
+        if not (text and attributes):
+            return attributes or (f"{element.name}: {text}" if text else "")
+        return f"{attributes.replace(': ', ' (', 1)}): {text}"
 
     def _attributes(self, element: Element) -> str:
         """ "product: sku=D40"; empty in articles, whose attributes are for machines."""
-        if self._is_prose:
+        if self._is_article:
             return ""
         pairs = [
-            f"{name}={value}"
+            f"{name.rpartition(':')[2]}={value}"
             for name, value in element.attributes.items()
-            if value.strip() and ":" not in name and name != "xmlns"
+            if value.strip() and name.partition(":")[0] not in _MACHINES
         ]
         return f"{element.name}: {', '.join(pairs)}" if pairs else ""
 
     def _table(self, element: Element) -> Block | None:
-        """A table in HTML's markup, as in JATS and DITA; None without rows."""
+        """A table in HTML's markup, as in JATS, or in CALS, as in DITA; None without rows."""
         rows = [
-            [cell.text() for cell in row.children() if cell.name in ("td", "th")]
-            for row in _descendants(element, "tr")
+            [cell.text() for cell in row.children() if cell.name in ("td", "th", "entry")]
+            for row in _descendants(element, ("tr", "row"))
         ]
         if not any(rows):
             return None
         width = max(map(len, rows))
-        if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
-            raise ParseLimitExceeded("A table of this XML file is too large. Split it.")
+        self._limits.check_table(len(rows), width)
         grid = [row + [""] * (width - len(row)) for row in rows]
         return Block.table(grid, has_header=has_header_row(grid))
 
@@ -247,35 +250,29 @@ def _readable(text: str) -> str:
     return " ".join(strip_tags(text).split()) if "</" in text or "/>" in text else text
 
 
-def _descendants(element: Element, name: str) -> Iterator[Element]:
+def _descendants(element: Element, names: Sequence[str]) -> Iterator[Element]:
     for child in element.children():
-        if child.name == name:
+        if child.name in names:
             yield child
         else:
-            yield from _descendants(child, name)
+            yield from _descendants(child, names)
 
 
-def _has_mixed_text(element: Element) -> bool:
-    """Whether there is mixed content anywhere, as in articles but not in data."""
-    children = element.children()
-    return bool(children) and (element.has_own_text() or any(map(_has_mixed_text, children)))
+def _is_article(root: Element) -> bool:
+    """Whether there are elements within running text; those within a short value are of data."""
+    mixed = (one for one in root.walk() if one.has_own_text() and one.children())
+    return any(one.name.lower() in _PROSE or len(one.text()) > _LONGEST_VALUE for one in mixed)
 
 
 def _document_title(parent: Element) -> Element | None:
     """The first title outside repeated elements, which are records."""
-    alone = set(map(id, _only_children(parent)))
+    counts = Counter(child.name for child in parent.children())
     for child in parent.children():
         if child.name in _TITLES and not _XmlReader._is_reference(parent, child):
             return child
-        if id(child) in alone and (title := _document_title(child)):
+        if counts[child.name] == 1 and (title := _document_title(child)):
             return title
     return None
-
-
-def _only_children(element: Element) -> list[Element]:
-    children = element.children()
-    counts = Counter(child.name for child in children)
-    return [child for child in children if counts[child.name] == 1]
 
 
 PARSER = XmlParser()

@@ -19,7 +19,7 @@ from search.answers.quote_pieces import Quote, TextPart
 # stay as they are, for programs that show no Markdown.
 _MARKUP = re.compile(r"([\\`*\[\]<]|~(?=~)|&(?=#?\w+;)|(?<!\w)_+|_+(?!\w))")
 _OPENING = re.compile(r"^(\d*)([#>|=+\-.)])")
-_ITEM = re.compile(r"(?:[-*+•‣◦–—·▪]|\(?(\d{1,3})[.)]|\(?[a-zA-Z][.)])\s+")
+_ITEM = re.compile(r"(?:[-*+•‣◦–—·▪]|\(?(\d{1,3})[.)])\s+")
 _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
 
 

@@ -496,6 +496,47 @@ def test_table_is_quoted_as_its_header_and_the_row() -> None:
     assert "short" not in text
 
 
+ROWS = "No. | Event\nINC-2014 | A hatch.\nINC-2041 | A ramp.\n | At night.\nINC-2041-B | A post."
+ITEMS = "The log:\n\n- INC-2014: A hatch.\n- INC-2041: A ramp. At night.\n- INC-2401: A fan."
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "shown"),
+    [
+        (ROWS, "What happened in INC-2041?", ["No. | Event", "INC-2041 | A ramp.", "| At night."]),
+        (ROWS, "INC-2041-B", ["No. | Event", "INC-2041-B | A post."]),
+        (ROWS, "INC-2041 and INC-2014", ROWS.replace("\n |", "\n|").split("\n")[:4]),
+        (ITEMS, "INC-2041", ["The log:", "- INC-2041: A ramp.", "At night."]),
+        (ITEMS.replace("4:", "4"), "INC-2041", ["The log:", "- INC-2041: A ramp.", "At night."]),
+        ("1. Open HL-200.\n2. Close it.", "HL-200", ["1. Open HL-200.", "2. Close it."]),
+        ("№ 118-v | guard\n№ 181-v | noon", "181-v", ["№ 181-v | noon"]),
+        ("No. | Event\nم-١٠٢٣ | pump\nم-١٠٣٢ | crane", "م-1032", ["No. | Event", "م-١٠٣٢ | crane"]),
+        ("No. | Test\nPRÜF-7 | hose\nPRÜF-70 | valve", "PRUEF-7", ["No. | Test", "PRÜF-7 | hose"]),
+        (
+            "A | No.\nacid | 67-64-1\nbase | 67-46-1",
+            "What is 67-46-1?",
+            ["A | No.", "base | 67-46-1"],
+        ),
+    ],
+)
+def test_a_record_is_quoted_without_its_neighbours(
+    text: str, question: str, shown: list[str]
+) -> None:
+    """Rows of a table, and items of a list that begin with a label, are records."""
+    quote = extract(parse(question, DEFAULT_PATTERNS), context(text), embedder=None, most=1).quotes[
+        0
+    ]
+    parts = [text[part.start : part.end] for part in quote.parts]
+    assert parts == shown
+
+
+def test_initials_are_no_numbers_of_items() -> None:
+    held = context("K. Beam, P. Hook")
+    answer = Answered("1", "", "", Mode.AUTO, Mode.AUTO, context=held)
+    found = extract(Query("hook"), held, embedder=None, most=1)
+    assert "K. Beam, P. Hook" in quoted_answer(answer, found.quotes).text
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -97,7 +97,7 @@ def test_json_lines_become_records(parse: Parse, name: str) -> None:
 def test_too_many_records_are_refused(parse: Parse) -> None:
     lines = '{"n": 1}\n' * 11
     for content, name in ((lines, "a.jsonl"), (json.dumps([{"n": 1}] * 12), "a.json")):
-        with pytest.raises(ParseLimitExceeded, match="more than 10 records"):
+        with pytest.raises(ParseLimitExceeded, match="more than 10 rows"):
             parse(content, name, table_rows=10)
 
 
@@ -118,6 +118,20 @@ def test_xml_records_become_sections(parse: Parse) -> None:
     assert document.title == "Beam handbook"
 
 
+def test_xml_attributes_of_records_are_read(parse: Parse) -> None:
+    """Also beside a value with an element in it, of a record with a text, and of other names."""
+    long = "Oak. " * 50
+    records = (
+        "<parts xmlns:x='urn:x' xmlns:xsi='urn:i' xsi:type='list'><part no='P-07' x:state='new'>"
+        "<name>arm <b>long</b></name></part><part no='P-70' xml:lang='en'><name>hook</name></part>"
+        f"<note no='N-1'>{long}</note></parts>"
+    )
+    assert [block.text for block in parse(records, "a.xml").blocks] == [
+        "part: no=P-07, state=new", "arm long", "part: no=P-70\nname: hook", "note: no=N-1",
+        long.strip(),
+    ]  # fmt: skip
+
+
 def test_xml_article_becomes_sections(parse: Parse) -> None:
     article = (
         "<!DOCTYPE article SYSTEM 'article.dtd'><article id='a1'><front><title-group>"
@@ -135,11 +149,32 @@ def test_xml_article_becomes_sections(parse: Parse) -> None:
     assert document.title == "On beams"
 
 
+def test_tables_and_notes_of_docbook(parse: Parse) -> None:
+    head = "<thead><row><entry>Model</entry><entry>Body</entry></row></thead>"
+    body = "<tbody><row><entry>K-12/A</entry><entry>steel</entry></row></tbody>"
+    note = "<footnote><para>With ice weekly.</para></footnote>"
+    chapter = (
+        f"<chapter><title>Care</title><para>Descale monthly{note}; dry it.</para>"
+        f"<table><title>Kettles</title><tgroup>{head}{body}</tgroup></table>"
+        f"<informaltable><tgroup>{head}{body}</tgroup></informaltable></chapter>"
+    )
+    rows = table(("Model", "Body"), ("K-12/A", "steel"))
+    assert list(parse(chapter, "a.xml").blocks) == [
+        h(1, "Care"), p("Descale monthly With ice weekly. ; dry it."), p("title: Kettles"), rows,
+        rows,
+    ]  # fmt: skip
+
+
 def test_a_record_names_no_document(parse: Parse) -> None:
     books = "".join(f"<book><title>{name}</title></book>" for name in ("One", "Two"))
     document = parse(f"<books>{books}</books>", "a.xml")
     assert list(document.blocks) == [h(2, "One"), h(2, "Two")]
     assert document.title == ""
+
+
+def test_xml_entity_is_its_text(parse: Parse) -> None:
+    source = "<!DOCTYPE a [<!ENTITY prod 'D40'>]><a><b>The &prod; weighs.</b></a>"
+    assert list(parse(source, "a.xml").blocks) == [p("b: The D40 weighs.")]
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "utf-16", "euc-jp"])

@@ -20,6 +20,10 @@ CASES: dict[str, tuple[str, list[Block]]] = {
         r"It \must[now]{hold} 5 t\label{x}, costs \EUR{50}, see \eqref{x}.",
         [p("It hold 5 t, costs 50 €, see .")],
     ),
+    "signs that are commands": (
+        r"48,50~\texteuro, 5\,k\textohm, 20\textcelsius{} \textpm 2, \textnumero 7, \textxy{Name}.",
+        [p("48,50\u00a0€, 5\u2006kΩ, 20°C ± 2, № 7, Name.")],
+    ),
     "unknown environments": (
         "\\begin{theorem}[Main]\nBeams \\emph{balance}.\n\\begin{mybox}{Why}\nIt weighs.\n"
         "\\end{mybox}\n\\end{theorem}",

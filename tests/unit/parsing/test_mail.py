@@ -16,6 +16,7 @@ from tests.samples.outlook import Letter, make_msg
 from .conftest import Parse
 from .shorthand import h, p
 
+WHOLE = "The long arm carries the weight along its whole scale."
 HEADERS = "From: ada@example.org\r\nSubject: Beams\r\nMIME-Version: 1.0\r\n"
 SENDER = p("From: ada@example.org")
 
@@ -50,20 +51,24 @@ def test_html_alone_keeps_its_structure_below_the_subject(parse: Parse) -> None:
 @pytest.mark.parametrize(
     ("plain", "chosen"),
     [
-        ("See the browser.", "The long arm carries the weight along its whole scale."),
-        ("Your program does not show this message as it was meant to be.",
-         "The long arm carries the weight along its whole scale."),
-        ("The long arm carries a weight along it.", "The long arm carries a weight along it."),
+        ("See the browser.", [WHOLE]),
+        ("Your program does not show this message as it was meant to be.", [WHOLE]),
+        ("The long arm carries the weight.", [WHOLE]),
+        (f"{WHOLE} Bye.", [f"{WHOLE} Bye."]),
+        ("The arm carries the weight. Dial 114.",
+         ["The arm carries the weight. Dial 114.", WHOLE]),
     ],
-    ids=["a stub gives way to HTML", "so do other words", "else plain text"],
+    ids=["a stub gives way to HTML", "so do other words", "and a part", "else plain text", "both"],
 )  # fmt: skip
-def test_html_body_is_preferred_if_it_is_better(parse: Parse, plain: str, chosen: str) -> None:
+def test_no_words_of_a_body_in_two_forms_are_lost(
+    parse: Parse, plain: str, chosen: list[str]
+) -> None:
     message = (
         HEADERS + "Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"
         f"Content-Type: text/plain\r\n\r\n{plain}\r\n--b\r\nContent-Type: text/html\r\n\r\n"
-        "<p>The long arm carries the weight along its whole scale.</p>\r\n--b--\r\n"
+        f"<p>{WHOLE}</p>\r\n--b--\r\n"
     )
-    assert list(parse(message, "a.eml").blocks) == [h(1, "Beams"), SENDER, p(chosen)]
+    assert list(parse(message, "a.eml").blocks) == [h(1, "Beams"), SENDER, *map(p, chosen)]
 
 
 @pytest.mark.parametrize("encoding", ["iso-2022-jp", "shift_jis"])

@@ -296,7 +296,7 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "head-that-spans-rows-of-text": (
         "<table><tr><th rowspan=2>A</th><th>B</th></tr><tr><td>w</td></tr></table>",
-        [table(("A", "B"), ("", "w"))],
+        [table(("A", "B"), ("A", "w"))],
     ),
     "no-head": (
         "<table><tr><td>(i)</td><td>Rink</td></tr><tr><td>(ii)</td><td>Run</td></tr></table>",
@@ -317,6 +317,11 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
                 ("Bergen", "Quay", "7"),
             )
         ],
+    ),
+    "a-value-of-several-rows": (
+        "<table><tr><th>Part</th><th>Name</th><th>Steel</th></tr><tr><td>P-1</td><td>arm</td>"
+        "<td rowspan=2>S235</td></tr><tr><td>P-11</td><td>hook</td></tr></table>",
+        [table(("Part", "Name", "Steel"), ("P-1", "arm", "S235"), ("P-11", "hook", "S235"))],
     ),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
     "heading-before-the-main-part": (

@@ -89,6 +89,40 @@ def test_words_with_readings_stay_joined(parse: Parse) -> None:
     )
 
 
+def test_a_drop_cap_is_a_letter_of_its_word(parse: Parse) -> None:
+    frame = '<w:pPr><w:keepNext/><w:framePr w:dropCap="drop" w:lines="3"/></w:pPr>'
+    body = paragraph("Before.") + paragraph(frame, "L") + paragraph("ongtemps ", "après.")
+    assert list(parse(make_word(body), "a.docx").blocks) == [p("Before."), p("Longtemps après.")]
+
+
+def test_the_names_of_axes_follow_the_title_of_a_chart(parse: Parse) -> None:
+    """Their units are nowhere else."""
+    title = "<c:title><c:tx><c:rich><a:p><a:r><a:t>{}</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+    series = (
+        "<c:ser><c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>Catch</c:v></c:pt></c:strCache>"
+        "</c:strRef></c:tx><c:cat><c:strRef><c:strCache><c:pt idx='0'><c:v>Cod</c:v></c:pt>"
+        "</c:strCache></c:strRef></c:cat><c:val><c:numRef><c:numCache><c:pt idx='0'><c:v>35</c:v>"
+        "</c:pt></c:numCache></c:numRef></c:val></c:ser>"
+    )
+    office = "http://schemas.openxmlformats.org"
+    chart = (
+        f'<c:chartSpace xmlns:c="{office}/drawingml/2006/chart" '
+        f'xmlns:a="{office}/drawingml/2006/main"><c:chart>{title.format("Landings")}<c:plotArea>'
+        f"<c:barChart>{series}</c:barChart><c:valAx>{title.format('tonnes')}</c:valAx>"
+        "</c:plotArea></c:chart></c:chartSpace>"
+    )
+    drawing = (
+        f'<w:r><w:drawing><wp:inline xmlns:wp="{office}/drawingml/2006/wordprocessingDrawing">'
+        f'<a:graphic xmlns:a="{office}/drawingml/2006/main"><a:graphicData '
+        f'uri="{office}/drawingml/2006/chart"><c:chart xmlns:c="{office}/drawingml/2006/chart" '
+        'r:id="r-charts/chart1.xml"/></a:graphicData></a:graphic></wp:inline></w:drawing></w:r>'
+    )
+    content = make_word(paragraph(drawing), {"charts/chart1.xml": chart})
+    assert list(parse(content, "a.docx").blocks) == [
+        p("Landings (tonnes)"), table(("", "Catch"), ("Cod", "35"))
+    ]  # fmt: skip
+
+
 def test_neighbouring_equations_are_apart(parse: Parse) -> None:
     equations = [f"<m:oMath><m:r><m:t>{one}</m:t></m:r></m:oMath>" for one in ("a_1=b", "c^d")]
     body = paragraph("so ", *equations, " holds") + paragraph(*equations)
