@@ -180,7 +180,6 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
                 parsed.blocks = list(words.in_reading_order(parsed))
-                parsed.text_items = words.parted(parsed)
                 parsed.blocks = words.ruled(parsed)
             for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)

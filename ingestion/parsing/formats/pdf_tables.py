@@ -81,27 +81,6 @@ def with_whole_tables(
     return out
 
 
-def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
-    """The pieces of text of a page with paragraphs side by side, those below two labels or more
-    parted at wide gaps; of another page as they are.
-
-    liteparse joins what is less than two letters apart: “OR-2210 22 mm” of two columns.
-    """
-    items: list[TextItem] = list(page.text_items)
-    boxes = [one.bbox if one.kind == "paragraph" else None for one in page.blocks or ()]
-    pairs = [(a, b) for a, b in pairwise(boxes) if a and b and _right(a) < b.x]
-    if not any(a.y < middle(b) < _end(a) or b.y < middle(a) < _end(b) for a, b in pairs):
-        return items
-    parted: dict[int, list[TextItem]] = {}
-    labels: Sequence[TextItem] = ()
-    for line in by_line(items):
-        labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
-        for item in line:
-            if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
-                parted[id(item)] = parted_at_gaps(item, letters)
-    return [part for item in items for part in parted.get(id(item), [item])]
-
-
 def parted_at_gaps(
     item: TextItem, letters: Letters, lines: Collection[float] = ()
 ) -> list[TextItem]:

@@ -22,14 +22,13 @@ from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import (
-    with_parted_cells,
     with_parted_headers,
     without_torn_columns,
 )
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
-    from liteparse import LayoutBlock, ParsedPage, TextItem
+    from liteparse import LayoutBlock, ParsedPage
     from pypdfium2 import PdfDocument
 
 # The marks of Hebrew, Arabic and of the scripts from Devanagari to Khmer are no letters to Python.
@@ -131,15 +130,6 @@ class WordReader:
             return blocks
         order = in_reading_order if is_from_right else without_torn_columns
         return order(blocks, letters)
-
-    def parted(self, page: ParsedPage) -> list[TextItem]:
-        """The pieces of text of the page, if PDFium can read it with those of several columns
-        parted.
-        """
-        letters = self._read(page.page_num)
-        if letters and letters.count <= MOST_LETTERS:
-            return with_parted_cells(page, letters)
-        return list(page.text_items)
 
     def ruled(self, page: ParsedPage) -> list[LayoutBlock]:
         """The blocks of the page with the tables that lines draw, if PDFium can read it."""
