@@ -74,7 +74,7 @@ def in_reading_order(blocks: Sequence[LayoutBlock], letters: Letters) -> list[La
             out += _ordered(group, lines)
         else:
             out += [_table(one, lines) if one.kind == "table" else one for one in group]
-    return _from_the_top(out)
+    return out
 
 
 def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
@@ -92,19 +92,6 @@ def _plain(block: LayoutBlock) -> str:
     return " ".join(
         [block.text or "", *(block.lines or ()), *(cell.text for row in rows for cell in row)]
     )
-
-
-def _from_the_top(blocks: list[LayoutBlock]) -> list[LayoutBlock]:
-    """The blocks in the order of their tops, as they are if some are side by side."""
-    boxes = [block.bbox for block in blocks if block.bbox]
-    if len(boxes) < len(blocks):
-        return blocks
-    ordered = sorted(blocks, key=lambda block: block.bbox.y if block.bbox else 0)
-    boxes.sort(key=lambda box: box.y)
-    for above, below in pairwise(boxes):
-        if above.y + above.height > below.y + below.height / 2:
-            return blocks
-    return ordered
 
 
 def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[LayoutBlock]:
