@@ -28,6 +28,7 @@ from ingestion.parsing.formats.pdf_layout import (
     Placed,
     contains_heading,
     indented,
+    rows_of,
     with_headings,
     without_furniture,
 )
@@ -177,8 +178,7 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
-                parsed.blocks = list(words.in_reading_order(parsed))
-                parsed.blocks = words.ruled(parsed)
+                parsed.blocks = words.in_order(parsed)
             for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))
@@ -293,8 +293,7 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
 
 
 def _table(layout: LayoutBlock, page: int) -> Block:
-    rows = [row for row in (layout.header, *(layout.rows or ())) if row]
-    cells = [[(plain(cell.text), 1, 1) for cell in row] for row in rows]
+    cells = [[(plain(cell.text), 1, 1) for cell in row] for row in rows_of(layout)]
     if max(map(len, cells), default=0) < 2:
         text = "\n".join(text for row in cells for text, _, _ in row)
         return Block(BlockKind.PARAGRAPH, text, page=page)

@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingestion.parsing.formats.pdf_layout import around
+from ingestion.parsing.formats.pdf_layout import around, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, is_within, lines_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def in_reading_order(blocks: Sequence[LayoutBlock], letters: Letters) -> list[La
 
 def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
     """Whether it is right-to-left text; a table is if most of its lines have no wide gap."""
-    if not block.bbox or not RIGHT_TO_LEFT.search(_plain(block)):
+    if not block.bbox or not RIGHT_TO_LEFT.search(text_of(block)):
         return False
     if block.kind != "table":
         return True
@@ -87,17 +87,10 @@ def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
     return 2 * sum(part.has_columns() for part in parts) < len(parts)
 
 
-def _plain(block: LayoutBlock) -> str:
-    rows = [row for row in (block.header, *(block.rows or ())) if row]
-    return " ".join(
-        [block.text or "", *(block.lines or ()), *(cell.text for row in rows for cell in row)]
-    )
-
-
 def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[LayoutBlock]:
     """Blocks of right-to-left text as one."""
     first = group[0]
-    before = " ".join(map(_plain, group))
+    before = " ".join(map(text_of, group))
     boxes = [block.bbox for block in group if block.bbox]
     parts = (
         [one for one in line.letters if any(is_within(one, box) for box in boxes)] for line in lines
@@ -116,8 +109,8 @@ def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[La
 
 def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:
     """The table; its first column is the one at the right if most of it is read from there."""
-    rows = [row for row in (table.header, *(table.rows or ())) if row]
-    before = " ".join(cell.text for row in rows for cell in row)
+    rows = rows_of(table)
+    before = text_of(table)
     if not RIGHT_TO_LEFT.search(before):
         return table
     is_from_right = _is_from_right(before)

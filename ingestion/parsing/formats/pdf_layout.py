@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 
 if TYPE_CHECKING:
-    from liteparse import AnnotationRect, LayoutBlock, TextItem
+    from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
 
 # All guesses, chosen so that recurring table rows and chapter titles are kept.
@@ -204,6 +204,17 @@ def is_beside(item: TextItem, box: AnnotationRect) -> bool:
     """Whether a part of the piece of text is in the box."""
     is_across = item.x < box.x + box.width and item.x + item.width > box.x
     return bool(is_across and box.y <= middle(item) <= box.y + box.height)
+
+
+def rows_of(table: LayoutBlock) -> list[list[LayoutCell]]:
+    """The rows of a table, its header first."""
+    return [row for row in (table.header, *(table.rows or ())) if row]
+
+
+def text_of(block: LayoutBlock) -> str:
+    """All that the block says."""
+    cells = (cell.text for row in rows_of(block) for cell in row)
+    return " ".join([block.text or "", *(block.lines or ()), *cells])
 
 
 def around(*blocks: LayoutBlock) -> AnnotationRect | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle
+from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle, rows_of
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -63,10 +63,6 @@ def parted_at_gaps(
         if abs(pieces[0].x - item.x) < LEVEL and abs(top - item.y) < LEVEL:
             return pieces
     return [item]
-
-
-def rows_of(table: LayoutBlock) -> list[list[LayoutCell]]:
-    return [row for row in (table.header, *(table.rows or ())) if row]
 
 
 def _end(box: TextItem | AnnotationRect) -> float:
@@ -292,9 +288,7 @@ def without_torn_columns(blocks: Sequence[LayoutBlock], letters: Letters) -> lis
     liteparse takes columns whose lines are level for a table, row by row. A program writes a table
     row by row, and columns of prose one after the other.
     """
-    if not any(block.kind == "table" for block in blocks):
-        return list(blocks)
-    written = spelt(letters.text)
+    written = spelt(letters.text) if any(block.kind == "table" for block in blocks) else ""
     return [_column_text(block, written, letters) or block for block in blocks]
 
 
