@@ -27,7 +27,6 @@ _DIGITS = re.compile("[0-9\u0660-\u0669\u06f0-\u06f9]")
 _ALEFS = frozenset("اأإآٱ")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _PAIR = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|«[^«»]*»|\{[^{}]*\}")
-_FORMS = re.compile("[\ufb1d-\ufdff\ufe70-\ufefc]+")
 # What is read from the left, in the classes of a line's characters: L letter, N digit, S separator
 # in a number, E sign behind a number, R letter from the right, O other.
 _FROM_LEFT = re.compile(r"(?:N[NS]*)?L(?:[LNSEO]*[LN])?E*|N(?:N|S(?=N))*E*")
@@ -96,7 +95,7 @@ def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[La
         [one for one in line.letters if any(is_within(one, box) for box in boxes)] for line in lines
     )
     text = " ".join(_text(part, _is_from_right(before)) for part in parts if part)
-    if not _is_alike(before, text):
+    if not is_alike(before, text):
         return group
     is_heading = all(block.kind == "heading" for block in group)
     kind = "heading" if is_heading else "paragraph"
@@ -117,7 +116,7 @@ def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:
 
     read = [[_cell(cell, lines) for cell in row] for row in rows]
     # As a whole: liteparse may put a text into the cell beside.
-    if not _is_alike(before, " ".join(cell.text for row in read for cell in row)):
+    if not is_alike(before, " ".join(cell.text for row in read for cell in row)):
         read = rows
     read = [row[::-1] if is_from_right else row for row in read]
     header = read.pop(0) if table.header else None
@@ -138,7 +137,8 @@ def _is_from_right(text: str) -> bool:
     return 2 * from_right > sum(char.isalpha() for char in text)
 
 
-def _is_alike(before: str, after: str) -> bool:
+def is_alike(before: str, after: str) -> bool:
+    """Whether both have about the same letters, in any order."""
     ones, others = (
         Counter(char for char in unicodedata.normalize("NFKC", text) if char.isalnum())
         for text in (before, after)
@@ -218,18 +218,14 @@ def _glyphs(line: Sequence[Letter]) -> list[_Glyph]:
 
 
 def _ligature(letters: Sequence[Letter]) -> str:
-    """The characters of one glyph as they are read.
-
-    PDFium reverses them with their line, or spreads them over the glyph's width.
-    """
+    """The characters of one glyph as they are read; PDFium reverses them with their line."""
     text = "".join(letter.text for letter in letters)
     if len(text) > 1 and RIGHT_TO_LEFT.search(text):
-        is_spread = letters[0].middle > letters[-1].middle
-        text = text if is_spread else text[::-1]
+        text = text[::-1]
         if text[1:] == "ل" and text[0] in _ALEFS:
             # This pair is a ligature in the other order only.
             text = text[::-1]
-    return _FORMS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return text
 
 
 def _class(glyph: str) -> str:

@@ -32,7 +32,6 @@ Signature = tuple[BlockKind, str, str]
 _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 # All guesses, chosen so that posters, forms and scanned text get no false headings.
 LARGER = 1.2
-MOST_SIZES = 5
 MOST_OF_TEXT = 0.15
 LONGEST_TITLE = 120
 MOST_LINES = 3
@@ -164,7 +163,7 @@ def with_headings(pages: list[Page]) -> list[Page]:
     titles = [one for one in placed if body and one.size >= LARGER * body and _is_title(one)]
     sizes = sorted({one.size for one in titles}, reverse=True)
     share = sum(len(one.block.text) for one in titles) / max(written.total(), 1)
-    if not sizes or len(sizes) > MOST_SIZES or share > MOST_OF_TEXT:
+    if not sizes or share > MOST_OF_TEXT:
         return pages
     levels = {id(one): sizes.index(one.size) + 1 for one in titles}
     return [replace(page, blocks=[_levelled(one, levels) for one in page.blocks]) for page in pages]

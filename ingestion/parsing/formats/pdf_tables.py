@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle, rows_of
+from ingestion.parsing.formats.pdf_directions import is_alike
+from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -309,7 +310,8 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     if narrow < _NARROW * len(parts) or not _go_on(texts):
         return None
     # PDFium's sign for a hyphen at a line's end.
-    return _paragraph(table, " ".join(" ".join(texts).replace("\x02", "-").split()))
+    text = " ".join(" ".join(texts).replace("\x02", "-").split())
+    return _paragraph(table, text) if is_alike(text_of(table), text) else None
 
 
 def _go_on(lines: Sequence[str]) -> bool:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+import pypdfium2
 import pytest
-from liteparse import AnnotationRect, LayoutBlock, TextItem
+from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from ingestion.domain import BlockKind
-from ingestion.parsing.formats.pdf_tables import with_values
+from ingestion.parsing.formats.pdf_letters import Letters
+from ingestion.parsing.formats.pdf_tables import with_values, without_torn_columns
 
 from .conftest import Parse
 
@@ -139,6 +141,19 @@ def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
     cells = [[f"{name} {row}" for row in range(1, 9)] for name in ("Pump", "Place", "Price")]
     (table,) = parse(_columns(cells), "a.pdf").blocks
     assert table.rows == tuple(zip(*cells, strict=True))
+
+
+def test_a_table_whose_letters_pdfium_does_not_see_stays_one() -> None:
+    """As of form fields: it would be an empty paragraph."""
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    page.showPage()
+    page.save()
+    document = pypdfium2.PdfDocument(out.getvalue())
+    rows = [[LayoutCell(f"room {n}"), LayoutCell(f"street {n}")] for n in range(4)]
+    table = LayoutBlock("table", rows=rows, bbox=AnnotationRect(72, 72, 200, 60))
+    assert without_torn_columns([table], Letters(document[0])) == [table]
+    document.close()
 
 
 def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
