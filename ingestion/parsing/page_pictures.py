@@ -127,8 +127,6 @@ class _Letters:
 
 def _words(page: Any, bitmap: Any) -> Iterator[Word]:
     """The words in the order of the file's text, with the boxes of their letters."""
-    import ctypes
-
     import pypdfium2.raw as pdfium
 
     text = page.get_textpage()

@@ -17,7 +17,6 @@ from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
-    LONGEST_HEADING,
     with_outline,
     with_steps,
     without_repeats,
@@ -275,8 +274,6 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
 def _block(layout: LayoutBlock, page: int) -> Block | None:
     text = plain(layout.text or "")
     if layout.kind == "heading":
-        if len(text) > LONGEST_HEADING:
-            return Block(BlockKind.PARAGRAPH, text, page=page)
         text = LAST_PERMALINK.sub("", text)  # of a printed page
         return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
     if layout.kind == "list_item":

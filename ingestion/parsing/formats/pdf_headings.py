@@ -9,7 +9,7 @@ from dataclasses import replace
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.pdf_metadata import PdfFacts, outline_key
 
-LONGEST_HEADING = 200
+_LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _STEP = re.compile(r"(\d{1,2})[.)]\s")
 _FEWEST_STEPS = 3  # A guess.
@@ -19,7 +19,7 @@ def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
     """The blocks; titles in the file's outline become headings of the outline's level."""
     for block in blocks:
         level = None
-        if block.kind in _TITLE_KINDS and len(block.text) <= LONGEST_HEADING:
+        if block.kind in _TITLE_KINDS and len(block.text) <= _LONGEST_HEADING:
             level = facts.outline.get((block.page or 0, outline_key(block.text)))
         if level:
             yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
