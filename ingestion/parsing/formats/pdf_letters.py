@@ -120,19 +120,15 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Letters that PDFium sees on one line, and their box."""
+    """Letters that PDFium sees on one line, and its top and bottom."""
 
     letters: Sequence[Letter]
-    left: float
     top: float
-    right: float
     bottom: float
 
     @classmethod
     def of(cls, letters: Sequence[Letter]) -> Line:
-        left, right = min(one.left for one in letters), max(one.right for one in letters)
-        top, bottom = min(one.top for one in letters), max(one.bottom for one in letters)
-        return cls(letters, left, top, right, bottom)
+        return cls(letters, min(one.top for one in letters), max(one.bottom for one in letters))
 
     def has_columns(self) -> bool:
         """Whether its letters are more than the height of the line apart somewhere."""
