@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from ingestion.chunking.text_splitting import (
     Break,
@@ -11,8 +10,8 @@ from ingestion.chunking.text_splitting import (
     Span,
     Weighed,
     prose_pieces,
-    take_until,
     weigh,
+    whole_or_lines,
 )
 from ingestion.domain import CELL_SEPARATOR, row_text
 from ingestion.embedding.protocol import Tokenizer
@@ -22,14 +21,9 @@ def table_pieces(
     text: str, has_header: bool, size: int, limit: int, tokenizer: Tokenizer
 ) -> Iterator[Piece]:
     """Yield the whole table if it fits `limit`, else groups of rows up to `size` with headers."""
-    weighed = weigh(text, _row_spans(text), tokenizer)
-    head, total = take_until(weighed, limit)
-    if total <= limit:
-        if head:
-            yield Piece(head[0][0], head[-1][1], total)
-        return
-    splitter = _Splitter(text, size, limit, tokenizer)
-    yield from splitter.pieces(chain(head, weighed), has_header=has_header)
+    whole, rows = whole_or_lines(text, limit, tokenizer)
+    yield from whole
+    yield from _Splitter(text, size, limit, tokenizer).pieces(rows, has_header=has_header)
 
 
 class _Splitter:
@@ -107,16 +101,6 @@ class _Splitter:
         for piece in prose_pieces(self.text[start:end], self.limit - name_weight, self.tokenizer):
             weight = piece.weight + name_weight
             yield Piece(start + piece.start, start + piece.end, weight, Break.SENTENCE, name)
-
-
-def _row_spans(text: str) -> Iterator[Span]:
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        if text[start:end].strip():
-            yield start, end
-        start = end + 1
 
 
 def _cell_spans(start: int, cells: list[str]) -> list[Span]:

@@ -125,15 +125,10 @@ def _character_pieces(
 
 def code_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
     """Yield the whole block if it fits, else its lines, with stronger breaks at empty lines."""
-    lines = (line.span() for line in _LINE.finditer(text) if not line.group().isspace())
-    weighed = weigh(text, lines, tokenizer)
-    head, total = take_until(weighed, limit)
-    if total <= limit:
-        if head:
-            yield Piece(head[0][0], head[-1][1], total)
-        return
+    whole, lines = whole_or_lines(text, limit, tokenizer)
+    yield from whole
     previous_end = 0
-    for start, end, weight in chain(head, weighed):
+    for start, end, weight in lines:
         gap = text.count("\n", previous_end, start)
         before = Break.ITEM if gap > 1 else Break.SENTENCE
         previous_end = end
@@ -143,17 +138,21 @@ def code_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
             yield from word_pieces(text, start, end, limit, tokenizer)
 
 
-def take_until(weighed: Iterator[Weighed], limit: int) -> tuple[list[Weighed], int]:
-    """The first items, including the one that exceeds the limit, and their total weight."""
+def whole_or_lines(
+    text: str, limit: int, tokenizer: Tokenizer
+) -> tuple[list[Piece], Iterator[Weighed]]:
+    """The text as one piece if it fits, or else its lines that are not empty."""
+    spans = (line.span() for line in _LINE.finditer(text) if not line[0].isspace())
+    lines = weigh(text, spans, tokenizer)
     head: list[Weighed] = []
     total = 0
-    for item in weighed:
-        head.append(item)
+    for line in lines:
+        head.append(line)
         # Measured from the first start, because indentation and line ends count as characters.
-        total = max(total + item[2], -(-(item[1] - head[0][0]) // CHARS_PER_TOKEN))
+        total = max(total + line[2], -(-(line[1] - head[0][0]) // CHARS_PER_TOKEN))
         if total > limit:
-            break
-    return head, total
+            return [], chain(head, lines)
+    return [Piece(head[0][0], head[-1][1], total)] if head else [], iter(())
 
 
 # Sentence boundaries for most written languages, without a model.

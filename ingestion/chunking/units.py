@@ -147,7 +147,7 @@ class UnitReader:
             return iter(())
         if block.kind is BlockKind.HEADING and (heading := self._heading_piece(block)):
             return iter((heading,))
-        path = self._path()
+        path = tuple(name.text for name in self._names())
         headings_weight = sum(heading.weight for heading in self._headings)
         limit = self._limits.of(path) - headings_weight
         if block.kind is BlockKind.TABLE:
@@ -239,9 +239,6 @@ class UnitReader:
 
     def _names(self) -> list[_Name]:
         return self._stack + self._terms
-
-    def _path(self) -> tuple[str, ...]:
-        return tuple(name.text for name in self._names())
 
     def _grow_gap(self, text: str) -> None:
         if self._gap is not None:

@@ -62,13 +62,9 @@ def draw(source: Source, page: int) -> dict[str, object]:
     else:
         picture, words = _pdf_page(source.path, page)
     picture.save(source.scratch / PICTURE_FILE, "WEBP", quality=_QUALITY, method=2)
-    _write_words(source, words)
-    return {"width": picture.width, "height": picture.height}
-
-
-def _write_words(source: Source, words: list[Word]) -> None:
     with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
         json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
+    return {"width": picture.width, "height": picture.height}
 
 
 def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
@@ -127,8 +123,6 @@ class _Letters:
 
 def _words(page: Any, bitmap: Any) -> Iterator[Word]:
     """The words in the order of the file's text, with the boxes of their letters."""
-    import ctypes
-
     import pypdfium2.raw as pdfium
 
     text = page.get_textpage()

@@ -42,7 +42,7 @@ ALLOWED: dict[str, int] = {
     "0093-monitoring": 77,  # absent workers and a failing embedding model are named
     "0113-weights-by-question": 45,  # titles with all words of a short question; nearest' words
     "0124-normal-form": 496,  # one normal form of words, and second forms; short texts' languages
-    "0125-two-readers-of-pdf": 1361,  # words, digits, directions, rows, labels, notes, steps
+    "0125-two-readers-of-pdf": 1187,  # words, digits, directions, rows, labels, notes, steps
     "0126-text-of-office-files": 1_915,  # margins, comments, symbols, shapes, sheets, PPT tables
     "0114-answers-without-a-model": 187,  # comparisons, counts; missing names, numbers, neighbours
     "0127-nothing-is-ignored": 251,  # addresses, bodies and headers checked before an action runs

@@ -17,7 +17,6 @@ from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
 from ingestion.parsing.formats.pdf_headings import (
-    LONGEST_HEADING,
     with_outline,
     with_steps,
     without_repeats,
@@ -28,6 +27,7 @@ from ingestion.parsing.formats.pdf_layout import (
     Placed,
     contains_heading,
     indented,
+    rows_of,
     with_headings,
     without_furniture,
 )
@@ -42,9 +42,7 @@ from ingestion.parsing.formats.pdf_metadata import (
 from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import (
     with_divided_rows,
-    with_joined_rows,
     with_values,
-    with_whole_tables,
     without_margins,
 )
 from ingestion.parsing.formats.pdf_words import WordReader
@@ -179,9 +177,7 @@ def _pages(path: Path, words: WordReader, unreadable: list[int]) -> Iterator[Pag
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
             for parsed in batch.result.pages:
-                parsed.blocks = list(words.in_reading_order(parsed))
-                parsed.text_items = words.parted(parsed)
-                parsed.blocks = words.ruled(parsed)
+                parsed.blocks = words.in_order(parsed)
             for page in _batch(path, words, batch.result.pages, is_sized=not has_headings):
                 has_headings = has_headings or contains_heading(page)
                 yield replace(page, blocks=words.repaired(page.number, page.blocks))
@@ -255,8 +251,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
-    tables = [with_divided_rows(with_joined_rows(block), page.text_items) for block in whole]
+    lines = with_values(page.blocks or (), page.text_items)
+    tables = [with_divided_rows(block, page.text_items) for block in lines]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():
@@ -278,8 +274,6 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
 def _block(layout: LayoutBlock, page: int) -> Block | None:
     text = plain(layout.text or "")
     if layout.kind == "heading":
-        if len(text) > LONGEST_HEADING:
-            return Block(BlockKind.PARAGRAPH, text, page=page)
         text = LAST_PERMALINK.sub("", text)  # of a printed page
         return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
     if layout.kind == "list_item":
@@ -296,8 +290,7 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
 
 
 def _table(layout: LayoutBlock, page: int) -> Block:
-    rows = [row for row in (layout.header, *(layout.rows or ())) if row]
-    cells = [[(plain(cell.text), 1, 1) for cell in row] for row in rows]
+    cells = [[(plain(cell.text), 1, 1) for cell in row] for row in rows_of(layout)]
     if max(map(len, cells), default=0) < 2:
         text = "\n".join(text for row in cells for text, _, _ in row)
         return Block(BlockKind.PARAGRAPH, text, page=page)

@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingestion.parsing.formats.pdf_layout import around
+from ingestion.parsing.formats.pdf_layout import around, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, is_within, lines_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _DIGITS = re.compile("[0-9\u0660-\u0669\u06f0-\u06f9]")
 _ALEFS = frozenset("اأإآٱ")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _PAIR = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|«[^«»]*»|\{[^{}]*\}")
-_FORMS = re.compile("[\ufb1d-\ufdff\ufe70-\ufefc]+")
 # What is read from the left, in the classes of a line's characters: L letter, N digit, S separator
 # in a number, E sign behind a number, R letter from the right, O other.
 _FROM_LEFT = re.compile(r"(?:N[NS]*)?L(?:[LNSEO]*[LN])?E*|N(?:N|S(?=N))*E*")
@@ -74,12 +73,12 @@ def in_reading_order(blocks: Sequence[LayoutBlock], letters: Letters) -> list[La
             out += _ordered(group, lines)
         else:
             out += [_table(one, lines) if one.kind == "table" else one for one in group]
-    return _from_the_top(out)
+    return out
 
 
 def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
     """Whether it is right-to-left text; a table is if most of its lines have no wide gap."""
-    if not block.bbox or not RIGHT_TO_LEFT.search(_plain(block)):
+    if not block.bbox or not RIGHT_TO_LEFT.search(text_of(block)):
         return False
     if block.kind != "table":
         return True
@@ -87,36 +86,16 @@ def _is_prose(block: LayoutBlock, lines: Sequence[Line]) -> bool:
     return 2 * sum(part.has_columns() for part in parts) < len(parts)
 
 
-def _plain(block: LayoutBlock) -> str:
-    rows = [row for row in (block.header, *(block.rows or ())) if row]
-    return " ".join(
-        [block.text or "", *(block.lines or ()), *(cell.text for row in rows for cell in row)]
-    )
-
-
-def _from_the_top(blocks: list[LayoutBlock]) -> list[LayoutBlock]:
-    """The blocks in the order of their tops, as they are if some are side by side."""
-    boxes = [block.bbox for block in blocks if block.bbox]
-    if len(boxes) < len(blocks):
-        return blocks
-    ordered = sorted(blocks, key=lambda block: block.bbox.y if block.bbox else 0)
-    boxes.sort(key=lambda box: box.y)
-    for above, below in pairwise(boxes):
-        if above.y + above.height > below.y + below.height / 2:
-            return blocks
-    return ordered
-
-
 def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[LayoutBlock]:
     """Blocks of right-to-left text as one."""
     first = group[0]
-    before = " ".join(map(_plain, group))
+    before = " ".join(map(text_of, group))
     boxes = [block.bbox for block in group if block.bbox]
     parts = (
         [one for one in line.letters if any(is_within(one, box) for box in boxes)] for line in lines
     )
     text = " ".join(_text(part, _is_from_right(before)) for part in parts if part)
-    if not _is_alike(before, text):
+    if not is_alike(before, text):
         return group
     is_heading = all(block.kind == "heading" for block in group)
     kind = "heading" if is_heading else "paragraph"
@@ -129,15 +108,15 @@ def _ordered(group: Sequence[LayoutBlock], lines: Sequence[Line]) -> Sequence[La
 
 def _table(table: LayoutBlock, lines: Sequence[Line]) -> LayoutBlock:
     """The table; its first column is the one at the right if most of it is read from there."""
-    rows = [row for row in (table.header, *(table.rows or ())) if row]
-    before = " ".join(cell.text for row in rows for cell in row)
+    rows = rows_of(table)
+    before = text_of(table)
     if not RIGHT_TO_LEFT.search(before):
         return table
     is_from_right = _is_from_right(before)
 
     read = [[_cell(cell, lines) for cell in row] for row in rows]
     # As a whole: liteparse may put a text into the cell beside.
-    if not _is_alike(before, " ".join(cell.text for row in read for cell in row)):
+    if not is_alike(before, " ".join(cell.text for row in read for cell in row)):
         read = rows
     read = [row[::-1] if is_from_right else row for row in read]
     header = read.pop(0) if table.header else None
@@ -158,7 +137,8 @@ def _is_from_right(text: str) -> bool:
     return 2 * from_right > sum(char.isalpha() for char in text)
 
 
-def _is_alike(before: str, after: str) -> bool:
+def is_alike(before: str, after: str) -> bool:
+    """Whether both have about the same letters, in any order."""
     ones, others = (
         Counter(char for char in unicodedata.normalize("NFKC", text) if char.isalnum())
         for text in (before, after)
@@ -238,18 +218,14 @@ def _glyphs(line: Sequence[Letter]) -> list[_Glyph]:
 
 
 def _ligature(letters: Sequence[Letter]) -> str:
-    """The characters of one glyph as they are read.
-
-    PDFium reverses them with their line, or spreads them over the glyph's width.
-    """
+    """The characters of one glyph as they are read; PDFium reverses them with their line."""
     text = "".join(letter.text for letter in letters)
     if len(text) > 1 and RIGHT_TO_LEFT.search(text):
-        is_spread = letters[0].middle > letters[-1].middle
-        text = text if is_spread else text[::-1]
+        text = text[::-1]
         if text[1:] == "ل" and text[0] in _ALEFS:
             # This pair is a ligature in the other order only.
             text = text[::-1]
-    return _FORMS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    return text
 
 
 def _class(glyph: str) -> str:

@@ -9,19 +9,17 @@ from dataclasses import replace
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.pdf_metadata import PdfFacts, outline_key
 
-LONGEST_HEADING = 200
+_LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _STEP = re.compile(r"(\d{1,2})[.)]\s")
 _FEWEST_STEPS = 3  # A guess.
-# A shorter paragraph may be repeated on purpose. A guess.
-_LONG = 40
 
 
 def with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
     """The blocks; titles in the file's outline become headings of the outline's level."""
     for block in blocks:
         level = None
-        if block.kind in _TITLE_KINDS and len(block.text) <= LONGEST_HEADING:
+        if block.kind in _TITLE_KINDS and len(block.text) <= _LONGEST_HEADING:
             level = facts.outline.get((block.page or 0, outline_key(block.text)))
         if level:
             yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
@@ -56,7 +54,7 @@ def _as_steps(run: list[Block]) -> list[Block]:
 
 
 def without_repeats(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks without consecutive repetitions: a hidden text layer repeats everything."""
+    """The blocks without headings, and lines beside them, that say the one before again."""
     before: Block | None = None
     for block in blocks:
         if before is not None and _is_same(before, block):
@@ -71,8 +69,6 @@ def without_repeats(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _is_same(before: Block, block: Block) -> bool:
-    if block.text == before.text and block.kind is before.kind and block.page == before.page:
-        return block.kind is BlockKind.HEADING or len(block.text) >= _LONG
     is_title = {before.kind, block.kind} <= _TITLE_KINDS and BlockKind.HEADING in (
         before.kind,
         block.kind,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ingestion.domain import Block, BlockKind
 
 if TYPE_CHECKING:
-    from liteparse import AnnotationRect, LayoutBlock, TextItem
+    from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
 
 # All guesses, chosen so that recurring table rows and chapter titles are kept.
@@ -32,7 +32,6 @@ Signature = tuple[BlockKind, str, str]
 _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 # All guesses, chosen so that posters, forms and scanned text get no false headings.
 LARGER = 1.2
-MOST_SIZES = 5
 MOST_OF_TEXT = 0.15
 LONGEST_TITLE = 120
 MOST_LINES = 3
@@ -164,7 +163,7 @@ def with_headings(pages: list[Page]) -> list[Page]:
     titles = [one for one in placed if body and one.size >= LARGER * body and _is_title(one)]
     sizes = sorted({one.size for one in titles}, reverse=True)
     share = sum(len(one.block.text) for one in titles) / max(written.total(), 1)
-    if not sizes or len(sizes) > MOST_SIZES or share > MOST_OF_TEXT:
+    if not sizes or share > MOST_OF_TEXT:
         return pages
     levels = {id(one): sizes.index(one.size) + 1 for one in titles}
     return [replace(page, blocks=[_levelled(one, levels) for one in page.blocks]) for page in pages]
@@ -204,6 +203,17 @@ def is_beside(item: TextItem, box: AnnotationRect) -> bool:
     """Whether a part of the piece of text is in the box."""
     is_across = item.x < box.x + box.width and item.x + item.width > box.x
     return bool(is_across and box.y <= middle(item) <= box.y + box.height)
+
+
+def rows_of(table: LayoutBlock) -> list[list[LayoutCell]]:
+    """The rows of a table, its header first."""
+    return [row for row in (table.header, *(table.rows or ())) if row]
+
+
+def text_of(block: LayoutBlock) -> str:
+    """All that the block says."""
+    cells = (cell.text for row in rows_of(block) for cell in row)
+    return " ".join([block.text or "", *(block.lines or ()), *cells])
 
 
 def around(*blocks: LayoutBlock) -> AnnotationRect | None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # A number, and a line break that PDFium may see before it, because it is not on the line.
 _NUMBER = re.compile(r"[-−–+]?\d+")
 _BREAK = "\r\n"
-_LINE_BREAKS = re.compile("[\r\n]+")
 _LINE = re.compile(r"[^\r\n]+")
 _ASIAN = re.compile("[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # Spaces that PDFium adds after a narrow mark of Thai, and where a program sets a small gap between
@@ -121,25 +120,15 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Letters that PDFium sees on one line, and their box."""
+    """Letters that PDFium sees on one line, and its top and bottom."""
 
     letters: Sequence[Letter]
-    left: float
     top: float
-    right: float
     bottom: float
 
     @classmethod
     def of(cls, letters: Sequence[Letter]) -> Line:
-        left, right = min(one.left for one in letters), max(one.right for one in letters)
-        top, bottom = min(one.top for one in letters), max(one.bottom for one in letters)
-        return cls(letters, left, top, right, bottom)
-
-    def is_beside(self, other: Line) -> bool:
-        shared = min(self.bottom, other.bottom) - max(self.top, other.top)
-        lower = min(self.bottom - self.top, other.bottom - other.top)
-        gap = max(self.left, other.left) - min(self.right, other.right)
-        return shared > lower / 2 and -1 < gap < self.bottom - self.top
+        return cls(letters, min(one.top for one in letters), max(one.bottom for one in letters))
 
     def has_columns(self) -> bool:
         """Whether its letters are more than the height of the line apart somewhere."""
@@ -161,23 +150,9 @@ def is_within(letter: Letter, box: AnnotationRect) -> bool:
 
 
 def lines_of(letters: Letters) -> Iterator[Line]:
-    """The lines of a page; PDFium divides some where a piece is raised or lowered."""
-    text, start = letters.text, 0
-    before: Line | None = None
-    for end, following in [*(m.span() for m in _LINE_BREAKS.finditer(text)), (len(text), 0)]:
-        pieces = [letters.at(index, text[index]) for index in range(start, end)]
-        start = following
-        if not pieces:
-            continue
-        line = Line.of(pieces)
-        if before and before.is_beside(line):
-            before = Line.of([*before.letters, *pieces])
-            continue
-        if before:
-            yield before
-        before = line
-    if before:
-        yield before
+    """The lines of a page as PDFium parts them."""
+    for line in _LINE.finditer(letters.text):
+        yield Line.of([letters.at(line.start() + at, letter) for at, letter in enumerate(line[0])])
 
 
 @dataclass(frozen=True, slots=True)

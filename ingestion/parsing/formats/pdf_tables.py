@@ -1,22 +1,20 @@
 """Tables of a PDF: rows without lines between them are divided, notes in the margin are no column.
 
-liteparse leaves a narrow last column out of some tables, as a paragraph beside them. It takes the
-lines of a table for the borders of its rows: rows between which there is none become one. It takes
-a note beside the first lines of a paragraph for a table of two columns.
+liteparse takes the lines of a table for the borders of its rows: rows between which there is none
+become one. It takes a note beside the first lines of a paragraph for a table of two columns.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ingestion.parsing.formats.header_rows import has_header_row
-from ingestion.parsing.formats.pdf_layout import LEVEL, around, by_line, is_beside, middle
+from ingestion.parsing.formats.pdf_directions import is_alike
+from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -27,15 +25,9 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
-_FEWEST_COLUMNS = 3
 # Guesses: shares of a table's rows that its program did not write as such, and of lines without a
 # gap.
 _TORN, _NARROW = 0.8, 0.9
-_LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
-# Gaps between rows beside those between the lines of a cell. A guess.
-_WIDER = 1.2
-# Of the height of a line: how much nearer the lines of a cell are than rows. A guess.
-_CLOSER = 0.15
 # Of the height of a line; and of the box of a letter, of which a space takes a quarter. A guess.
 _TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
@@ -48,58 +40,6 @@ _NAME = re.compile(
 _LEADER = re.compile(r"[\s.·…_]{3,}$")
 
 Line = tuple[float, str]
-Span = tuple[float, float]
-
-
-def with_whole_tables(
-    blocks: Sequence[LayoutBlock], items: Iterable[TextItem]
-) -> list[LayoutBlock]:
-    """The blocks; those that are parts of one table are that table.
-
-    liteparse takes columns without lines around them for columns of the page, and wrapped cells
-    for paragraphs.
-    """
-    out = list(blocks)
-    for lines, columns in _runs(items):
-        top, bottom = lines[0][0].y, max(map(_end, lines[-1]))
-        parts = [one for one in out if one.bbox and top < middle(one.bbox) < bottom]
-        rows = _grid(lines, columns) if len(parts) > 1 else []
-        labels = [cell.text for row in rows[:1] for cell in row]
-        is_read = any(
-            [cell.text for cell in row] == labels for one in parts for row in rows_of(one)
-        )
-        # A line below the table may be read as the end of its first column.
-        beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
-        after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
-        below = " ".join(one.text.strip() for one in after)
-        if rows and not is_read and _letters(parts) == Counter(spelt(_text(rows) + below)):
-            place = min(map(out.index, parts))
-            table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
-            rest = [_paragraph(parts[0], below)] if below else []
-            out[place : place + 1] = [replace(table, bbox=around(*parts)), *rest]
-            out = [one for one in out if one not in parts]
-    return out
-
-
-def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
-    """The pieces of text of a page with paragraphs side by side, those below two labels or more
-    parted at wide gaps; of another page as they are.
-
-    liteparse joins what is less than two letters apart: “OR-2210 22 mm” of two columns.
-    """
-    items: list[TextItem] = list(page.text_items)
-    boxes = [one.bbox if one.kind == "paragraph" else None for one in page.blocks or ()]
-    pairs = [(a, b) for a, b in pairwise(boxes) if a and b and _right(a) < b.x]
-    if not any(a.y < middle(b) < _end(a) or b.y < middle(a) < _end(b) for a, b in pairs):
-        return items
-    parted: dict[int, list[TextItem]] = {}
-    labels: Sequence[TextItem] = ()
-    for line in by_line(items):
-        labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
-        for item in line:
-            if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
-                parted[id(item)] = parted_at_gaps(item, letters)
-    return [part for item in items for part in parted.get(id(item), [item])]
 
 
 def parted_at_gaps(
@@ -124,75 +64,6 @@ def parted_at_gaps(
         if abs(pieces[0].x - item.x) < LEVEL and abs(top - item.y) < LEVEL:
             return pieces
     return [item]
-
-
-def _runs(items: Iterable[TextItem]) -> Iterator[tuple[list[list[TextItem]], list[Span]]]:
-    """The lines below labels side by side, with these: each piece of a line is below one label.
-
-    With the beginning and end of each column.
-    """
-    lines: list[list[TextItem]] = []
-    columns: list[Span] = []
-    for line in [*by_line(items), []]:
-        places = [
-            [at for at, (left, right) in enumerate(columns) if one.x < right and left < _right(one)]
-            for one in line
-        ]
-        # A line of text below the table.
-        is_outside = len(line) == 1 < len(lines) and line[0].x < columns[0][0] - LEVEL
-        if line and not is_outside and all(len(each) == 1 for each in places):
-            lines.append(line)
-            for one, (at,) in zip(line, places, strict=True):
-                columns[at] = (min(columns[at][0], one.x), max(columns[at][1], _right(one)))
-            continue
-        if len(lines) >= _FEWEST_ROWS:
-            yield lines, columns
-        lines, columns = [line], [(one.x, _right(one)) for one in line]
-        if len(line) < _FEWEST_COLUMNS:
-            lines, columns = [], []
-
-
-def _grid(lines: Sequence[list[TextItem]], columns: Sequence[Span]) -> list[list[LayoutCell]]:
-    """The rows of a table with names at its left and values; empty of another text.
-
-    If each line has a name it is a row, else wider gaps are between rows.
-    """
-    from liteparse import LayoutCell
-
-    gaps = [middle(below[0]) - middle(above[0]) for above, below in pairwise(lines)]
-    are_named = all(line[0].x < columns[0][1] for line in lines)
-    narrow = 0.0 if are_named else _WIDER * min(gaps)
-    rows: list[list[str]] = []
-    for line, gap in zip(lines, [float("inf"), *gaps], strict=True):
-        if gap > narrow:
-            rows.append([""] * len(columns))
-        for item in line:
-            at = next(at for at, (_, right) in enumerate(columns) if item.x < right)
-            rows[-1][at] = f"{rows[-1][at]} {item.text.strip()}".lstrip()
-    if len(rows) < _FEWEST_ROWS or not has_header_row(rows):
-        return []
-    names, *others = zip(*rows[1:], strict=True)
-    have_names = all(0 < len(name) <= _LONGEST_NAME and not name[0].islower() for name in names)
-    values = max(sum(map(_is_value, column)) for column in others)
-    if not have_names or 2 * values < len(names):
-        return []
-    return [[LayoutCell(cell) for cell in row] for row in rows]
-
-
-def _is_value(cell: str) -> bool:
-    return len(cell) <= _LONGEST_VALUE and any(map(str.isdecimal, cell))
-
-
-def rows_of(table: LayoutBlock) -> list[list[LayoutCell]]:
-    return [row for row in (table.header, *(table.rows or ())) if row]
-
-
-def _letters(blocks: Iterable[LayoutBlock]) -> Counter[str]:
-    return Counter(spelt("".join((one.text or "") + _text(rows_of(one)) for one in blocks)))
-
-
-def _text(rows: Iterable[Sequence[LayoutCell]]) -> str:
-    return "".join(cell.text for row in rows for cell in row)
 
 
 def _end(box: TextItem | AnnotationRect) -> float:
@@ -339,35 +210,6 @@ def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     return [(top, " ".join(texts)) for top, _, texts in lines if texts]
 
 
-def with_joined_rows(table: LayoutBlock) -> LayoutBlock:
-    """The table; rows that are the next lines of the cells above are part of these.
-
-    They are nearer to the row above than other rows, and have text only below a text.
-    """
-    rows = rows_of(table) if table.kind == "table" else []
-    boxes = [next((cell.bbox for cell in row if cell.bbox and cell.text), None) for row in rows]
-    tops = [box.y for box in boxes if box]
-    gaps = [below - above for above, below in pairwise(tops)]
-    if len(tops) < len(rows) or len(gaps) < _FEWEST_ROWS or len(set(map(len, rows))) > 1:
-        return table
-    # The first row may be near to the names of the columns.
-    narrow = min(gaps[1:]) + _CLOSER * min(box.height for box in boxes if box)
-    joined = [rows[0]]
-    for gap, row in zip(gaps, rows[1:], strict=True):
-        texts = [(above.text, cell.text) for above, cell in zip(joined[-1], row, strict=True)]
-        if gap > narrow:
-            joined.append(row)
-        elif all(map(all, texts)) or any(text and not above for above, text in texts):
-            return table
-        else:
-            joined[-1] = [
-                replace(cell, text=" ".join(filter(None, both)))
-                for cell, both in zip(joined[-1], texts, strict=True)
-            ]
-    is_whole = len(joined) >= _FEWEST_ROWS and all(row[0].text for row in joined)
-    return _with_rows(table, joined) if is_whole else table
-
-
 def with_parted_headers(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     """The blocks of the page; names of columns that are one text are each above their column."""
     return [_with_parted_header(one, page.text_items, letters) for one in page.blocks or ()]
@@ -397,13 +239,8 @@ def _with_parted_header(
             names[at : at + 2] = replace(cell, text=first.text), replace(after, text=second.text)
     if names == header:
         return table
-    return _with_rows(table, [names, *body])
-
-
-def _with_rows(table: LayoutBlock, rows: list[list[LayoutCell]]) -> LayoutBlock:
-    """The table with other rows, the first of which is its header if it had one."""
-    first = bool(table.header)
-    return replace(table, header=rows[0] if first else None, rows=rows[first:])
+    first = [names] if not table.header else []
+    return replace(table, header=table.header and names, rows=[*first, *body])
 
 
 def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
@@ -452,9 +289,7 @@ def without_torn_columns(blocks: Sequence[LayoutBlock], letters: Letters) -> lis
     liteparse takes columns whose lines are level for a table, row by row. A program writes a table
     row by row, and columns of prose one after the other.
     """
-    if not any(block.kind == "table" for block in blocks):
-        return list(blocks)
-    written = spelt(letters.text)
+    written = spelt(letters.text) if any(block.kind == "table" for block in blocks) else ""
     return [_column_text(block, written, letters) or block for block in blocks]
 
 
@@ -475,7 +310,8 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     if narrow < _NARROW * len(parts) or not _go_on(texts):
         return None
     # PDFium's sign for a hyphen at a line's end.
-    return _paragraph(table, " ".join(" ".join(texts).replace("\x02", "-").split()))
+    text = " ".join(" ".join(texts).replace("\x02", "-").split())
+    return _paragraph(table, text) if is_alike(text_of(table), text) else None
 
 
 def _go_on(lines: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress, count
@@ -22,14 +22,13 @@ from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import (
-    with_parted_cells,
     with_parted_headers,
     without_torn_columns,
 )
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
-    from liteparse import LayoutBlock, ParsedPage, TextItem
+    from liteparse import LayoutBlock, ParsedPage
     from pypdfium2 import PdfDocument
 
 # The marks of Hebrew, Arabic and of the scripts from Devanagari to Khmer are no letters to Python.
@@ -109,54 +108,33 @@ class Reading:
 class WordReader:
     """PDFium's readings of a document, page by page, by which blocks are repaired.
 
-    `notes` are those of readers on the pages that were repaired.
+    `notes` are those of readers on the pages that were read.
     """
 
     def __init__(self, document: PdfDocument) -> None:
         self.notes: dict[int, list[Note]] = {}
-        self._pages: dict[int, Letters] = {}
+        self._pages: dict[int, Letters | None] = {}
         self._document = document
         self._known: set[str] = set()
 
-    def in_reading_order(self, page: ParsedPage) -> Sequence[LayoutBlock]:
-        """The blocks of the page, if PDFium can read it with right-to-left text in order, and
-        columns of prose one after the other.
+    def in_order(self, page: ParsedPage) -> list[LayoutBlock]:
+        """The blocks of the page; if PDFium can read it, with right-to-left text in order, columns
+        of prose one after the other, and the tables that lines draw.
         """
-        blocks = page.blocks or []
+        letters = self._read(page.page_num)
+        if letters is None:
+            return list(page.blocks or ())
         is_from_right = any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items)
-        if not is_from_right and not any(block.kind == "table" for block in blocks):
-            return blocks
-        letters = self._read(page.page_num)
-        if letters is None or letters.count > MOST_LETTERS:
-            return blocks
         order = in_reading_order if is_from_right else without_torn_columns
-        return order(blocks, letters)
-
-    def parted(self, page: ParsedPage) -> list[TextItem]:
-        """The pieces of text of the page, if PDFium can read it with those of several columns
-        parted.
-        """
-        letters = self._read(page.page_num)
-        if letters and letters.count <= MOST_LETTERS:
-            return with_parted_cells(page, letters)
-        return list(page.text_items)
-
-    def ruled(self, page: ParsedPage) -> list[LayoutBlock]:
-        """The blocks of the page with the tables that lines draw, if PDFium can read it."""
-        letters = self._read(page.page_num)
-        if letters and letters.count <= MOST_LETTERS:
-            page.blocks = with_parted_headers(page, letters)
-            return with_ruled_tables(page, letters)
-        return list(page.blocks or ())
+        page.blocks = order(page.blocks or [], letters)
+        page.blocks = with_parted_headers(page, letters)
+        return with_ruled_tables(page, letters)
 
     def repaired(self, number: int, blocks: list[Placed]) -> list[Placed]:
         """The blocks of page `number`, as they are if PDFium cannot read it."""
         letters = self._read(number)
         self._pages.pop(number, None)
         if letters is None:
-            return blocks
-        self.notes[number] = notes_on(letters.page)
-        if letters.count > MOST_LETTERS:
             return blocks
         seen = frozenset(_WORD.findall("\n".join(placed.block.text for placed in blocks)))
         words = PageWords(page_text(letters), seen, self._known)
@@ -170,13 +148,16 @@ class WordReader:
         return str(self._document[number - 1].get_textpage().get_text_range())
 
     def _read(self, number: int) -> Letters | None:
+        """The letters of a page; None if PDFium cannot read it or there are too many."""
         import pypdfium2
 
         if number not in self._pages:
             try:
-                self._pages[number] = Letters(self._document[number - 1])
+                letters = Letters(self._document[number - 1])
             except pypdfium2.PdfiumError:
                 return None
+            self.notes[number] = notes_on(letters.page)
+            self._pages[number] = letters if letters.count <= MOST_LETTERS else None
         return self._pages[number]
 
 

@@ -13,9 +13,16 @@ from itertools import groupby, pairwise, product
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingestion.parsing.formats.pdf_layout import LARGER, by_line, is_beside, middle
+from ingestion.parsing.formats.pdf_layout import (
+    LARGER,
+    by_line,
+    is_beside,
+    middle,
+    rows_of,
+    text_of,
+)
 from ingestion.parsing.formats.pdf_letters import Letters
-from ingestion.parsing.formats.pdf_tables import parted_at_gaps, rows_of, spelt
+from ingestion.parsing.formats.pdf_tables import parted_at_gaps, spelt
 
 if TYPE_CHECKING:
     from liteparse import AnnotationRect, LayoutBlock, ParsedPage, TextItem, VectorGraphics
@@ -355,13 +362,8 @@ def _filled(blocks: Sequence[LayoutBlock]) -> float:
 
 def _has_words(blocks: Sequence[LayoutBlock], before: Sequence[LayoutBlock]) -> bool:
     """Whether the blocks have all words of those before, which may repeat some."""
-    letters = spelt("".join(map(_words, blocks)))
-    return all(spelt(word) in letters for one in before for word in _words(one).split())
-
-
-def _words(block: LayoutBlock) -> str:
-    cells = (cell.text for row in rows_of(block) for cell in row)
-    return " ".join([block.text or "", *cells, ""])
+    letters = spelt("".join(map(text_of, blocks)))
+    return all(spelt(word) in letters for one in before for word in text_of(one).split())
 
 
 def _letters_of_cells(blocks: Iterable[LayoutBlock]) -> list[list[list[str]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+import pypdfium2
 import pytest
 from liteparse import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 from reportlab.lib.styles import ParagraphStyle
@@ -13,7 +14,8 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from ingestion.domain import BlockKind
-from ingestion.parsing.formats.pdf_tables import with_joined_rows, with_values
+from ingestion.parsing.formats.pdf_letters import Letters
+from ingestion.parsing.formats.pdf_tables import with_values, without_torn_columns
 
 from .conftest import Parse
 
@@ -141,6 +143,19 @@ def test_a_table_that_was_written_by_columns_stays_one(parse: Parse) -> None:
     assert table.rows == tuple(zip(*cells, strict=True))
 
 
+def test_a_table_whose_letters_pdfium_does_not_see_stays_one() -> None:
+    """As of form fields: it would be an empty paragraph."""
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    page.showPage()
+    page.save()
+    document = pypdfium2.PdfDocument(out.getvalue())
+    rows = [[LayoutCell(f"room {n}"), LayoutCell(f"street {n}")] for n in range(4)]
+    table = LayoutBlock("table", rows=rows, bbox=AnnotationRect(72, 72, 200, 60))
+    assert without_torn_columns([table], Letters(document[0])) == [table]
+    document.close()
+
+
 def _side_by_side(left: Sequence[str], right: Sequence[str]) -> bytes:
     out = io.BytesIO()
     canvas = Canvas(out, invariant=1)
@@ -190,28 +205,6 @@ def test_the_first_of_several_labels_is_no_header(parse: Parse) -> None:
     rows = list(zip(labels, values, strict=True))
     (table,) = parse(_table(rows, [], [300, 100]), "a.pdf").blocks
     assert (table.has_header, table.rows) == (False, tuple(rows))
-
-
-@pytest.mark.parametrize("count", [3, 8])
-@pytest.mark.parametrize("style", [[], [("LINEBELOW", (0, 0), (-1, 0), 0.5, "black")]])
-def test_close_columns_without_lines_are_a_table(
-    parse: Parse, count: int, style: list[object]
-) -> None:
-    """liteparse joins “OR-1 20 mm”, and reads the columns one after the other."""
-    rings = [(f"OR-22{n}0", f"{20 + n} mm", "NBR", "for oil and fuel") for n in range(count)]
-    rows = (("Part", "Inner diameter", "Material", "Note of the maker"), *rings)
-    (table,) = parse(_table(rows, style, None), "a.pdf").blocks
-    assert table.rows == rows
-
-
-def test_text_below_a_table_stays_below_it(parse: Parse) -> None:
-    rings = [(f"OR-22{n}0", f"{20 + n} mm", "NBR", "for oil and fuel") for n in range(3)]
-    rows = (("Part", "Inner diameter", "Material", "Note of the maker"), *rings)
-    out = io.BytesIO()
-    below = Paragraph("Call the store for other sizes.", ParagraphStyle("body"))
-    SimpleDocTemplate(out, invariant=1).build([Table(rows), below])
-    table, paragraph = parse(out.getvalue(), "a.pdf").blocks
-    assert (table.rows, paragraph.text) == (rows, "Call the store for other sizes.")
 
 
 FAULTS = (
@@ -305,41 +298,6 @@ def test_names_of_columns_that_are_close_are_each_above_theirs(parse: Parse) -> 
     page.save()
     (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
     assert table.rows[:2] == (names, ("Ada 10", "Nurse", "-4410", "a10@x.example"))
-
-
-def test_the_second_lines_of_cells_are_parts_of_their_rows(parse: Parse) -> None:
-    out = io.BytesIO()
-    page = Canvas(out, invariant=1)
-    names = ["Name", "Duty", "Room", "Hours"]
-    for x, name in zip((72, 200, 320, 400), names, strict=True):
-        page.drawString(x, 734, name)
-    for top, n in zip(range(700, 500, -34), range(10, 15), strict=False):
-        for x, above, below in ((72, f"Dr. Ada {n}", "Lovelace"), (200, "Senior", "nurse")):
-            page.drawString(x, top, above)
-            page.drawString(x, top - 13, below)
-        page.drawString(320, top - 6.5, f"B{n}")
-        page.drawString(400, top - 6.5, f"9 to {n}")
-    page.save()
-    (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
-    assert table.rows[-2] == ("Dr. Ada 13 Lovelace", "Senior nurse", "B13", "9 to 13")
-
-
-@pytest.mark.parametrize(
-    ("tops", "texts"),
-    [
-        pytest.param((100, 120, 133, 160, 180), ("ab", "cde", "f ", "gh", "ij"), id="ragged"),
-        pytest.param((100, 114, 132, 150), ("n ", "a ", "b ", "c "), id="near to the header"),
-    ],
-)
-def test_rows_that_are_no_second_lines_are_left_as_they_are(
-    tops: Sequence[int], texts: Sequence[str]
-) -> None:
-    rows = [
-        [LayoutCell(text.strip(), bbox=AnnotationRect(72, top, 40, 10)) for text in row]
-        for top, row in zip(tops, texts, strict=True)
-    ]
-    table = LayoutBlock("table", rows=rows)
-    assert with_joined_rows(table) is table
 
 
 def test_prose_in_columns_with_lines_between_them_is_no_table(parse: Parse) -> None:
