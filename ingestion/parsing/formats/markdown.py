@@ -7,22 +7,21 @@ tables, definitions, notes, alerts, tasks, metadata or addresses at another plac
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion import currency_dates as currency
-from ingestion.domain import Block
+from ingestion.domain import Block, BlockKind
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
@@ -33,13 +32,17 @@ from ingestion.parsing.formats.markup import (
     plain_text,
     read_tree,
 )
-from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader, metadata_text
 from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, Source
 
 READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100
 """Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
+# Keys of front matter that are for site generators, and those that the document shows elsewhere.
+FOR_PROGRAMS = frozenset(
+    "title layout template permalink url slug aliases draft weight lang language".split()  # noqa: SIM905
+)
 READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
 # Behind a heading, an identifier first, and on a paragraph's last line.
 _ATTRIBUTES = re.compile(r"(?<!\s)\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
@@ -68,12 +71,12 @@ class MarkdownParser:
     name = "pandoc-markdown"
 
     def extract(self, source: Source) -> Extraction:
-        text, metadata = _without_toml(decode(source.path.read_bytes()))
-        text = _unfolded(text)
+        text = _unfolded(_with_yaml(decode(source.path.read_bytes())))
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        result = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
-        return replace(result, metadata=metadata) if metadata else result
+        tree = _tree(text, source.limits)
+        result = extraction(tree, MarkdownReader(source.limits))
+        return replace(result, blocks=chain(_front_matter(tree.meta), result.blocks))
 
 
 class MarkdownReader(TreeReader):
@@ -131,25 +134,24 @@ def _as_written(nodes: Sequence[Node]) -> Sequence[Node]:
     return out
 
 
-def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
-    """The text after its TOML front matter, and the metadata in it; None if there is none."""
+def _with_yaml(text: str) -> str:
+    """The text with its TOML front matter as YAML, which pandoc reads."""
     front = _TOML.match(text)
     try:
         fields = tomllib.loads(front[1]) if front else {}
     except (ValueError, RecursionError):
         fields = {}
     if front is None or not fields:
-        return text, None
-    authors = fields.get("author", fields.get("authors", ""))
-    metadata = StatedMetadata(
-        title=str(fields.get("title", "")),
-        author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
-        language=str(fields.get("language", fields.get("lang", ""))),
-        created=_moment(fields.get("date", "")),
-        modified=_moment(fields.get("lastmod", "")),
-        stated=currency.values_of(fields),
-    )
-    return text[front.end() :], metadata
+        return text
+    written = json.dumps(fields, default=lambda moment: moment.isoformat())
+    return f"---\n{written}\n---\n\n{text[front.end() :]}"
+
+
+def _front_matter(meta: Mapping[str, Node]) -> Iterator[Block]:
+    """Front matter as a list: who wrote the text, its state and number often stand there alone."""
+    for key, value in meta.items():
+        if key.lower() not in FOR_PROGRAMS and (text := " ".join(metadata_text(value).split())):
+            yield Block(BlockKind.LIST_ITEM, f"{key}: {text}")
 
 
 def _unfolded(text: str) -> str:
@@ -165,10 +167,6 @@ def _unfolded(text: str) -> str:
         return f"{indent}{title}\n\n{_unfolded(body)}\n"
 
     return _CONTAINER.sub(unfolded, text)
-
-
-def _moment(value: object) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _tree(text: str, limits: ParseLimits) -> Tree:

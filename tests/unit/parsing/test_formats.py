@@ -28,7 +28,9 @@ def _facts(document: object) -> tuple[object, ...]:
 
 def test_markdown_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_markdown(title="The book of beams"), "a.md")
-    assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    front = [li(0, "author: Ada Weigher"), li(0, "date: 2024-05-01")]
+    text = [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    assert list(document.blocks) == [*front, *text]
     assert _facts(document) == ("The book of beams", "Ada Weigher", "en", "2024-05-01")
 
 
