@@ -490,6 +490,14 @@ def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
     assert r"Guard it by \_\_name\_\_ and a__b of \_c." in text
 
 
+def test_names_of_columns_are_quoted_with_their_only_row() -> None:
+    tongues = "Name | Tongue" + "\nMalta | Maltese" * 90
+    text = shown("area of Malta", [("table", tongues), ("table", "Malta: area | flag\n316 | red")])
+    assert text.startswith(
+        "#### Manual [1]\n\n| Malta: area | flag |\n| --- | --- |\n| 316 | red |"
+    )
+
+
 def test_table_is_quoted_as_its_header_and_the_row() -> None:
     text = shown("heavy kg limit")
     assert "| Beam | Limit |\n| --- | --- |\n| heavy | 500 kg |" in text
