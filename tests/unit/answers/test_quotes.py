@@ -26,6 +26,7 @@ from search.answers.quote_scoring import QuestionWords, offers_of, question_weig
 from search.answers.quotes import extract
 from search.domain import Query, Reading, TermStatistic
 from search.engine.response import SearchResponse
+from search.presentation.records import RecordLookup
 from search.query import parse
 from tests.support.pieces import passage
 
@@ -290,6 +291,22 @@ def test_a_comparison_quotes_two_sections_of_a_passage() -> None:
     held = Context((*manual(rooms).passages, passage(2, "Bread needs yeast.")))
     query = Query("Compare Room 50308 and Room 365")
     assert extract(query, held, embedder=None, most=3, confidence=1).answerability > 0.45
+
+
+def test_a_piece_stands_under_its_heading_and_the_one_above() -> None:
+    blocks = [("heading", "5.1.0, 30 November"), ("heading", "5.1.0, 30 November > Changed"),
+              ("paragraph", "The beam is longer.")]  # fmt: skip
+    text = shown("What has the beam changed?", blocks)
+    assert text.startswith("#### 5.1.0, 30 November › Changed [1]\n\nThe beam")
+
+
+def test_a_sentence_of_a_record_need_not_repeat_its_number() -> None:
+    held = Context((passage(1, "INC-7741 was long. The pump failed.", "INC-7741: harbour"),))
+    query = parse("Which pump of INC-7741 failed?", DEFAULT_PATTERNS)
+    question = QuestionWords(question_weights(query.text, ()))
+    lookup = RecordLookup.of(query, DEFAULT_PATTERNS)
+    repeats, other = (each.overlap for each in offers_of(question, held, lookup))
+    assert repeats < other == 1
 
 
 def test_a_definition_has_its_name_and_all_its_lines() -> None:
