@@ -153,9 +153,8 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Pending | None
         )
     document = version.document
     language = _language(version, parsed, text)
-    title = document.title
-    if not document.title_given and (own := parsed.title.strip()):
-        title = with_code(own, version.file_name)
+    own = with_code(parsed.title.strip(), version.file_name) if parsed.title.strip() else ""
+    title = document.title if document.title_given else own or document.title
     lease.update(
         state=State.CHUNKING,
         progress=PARSED,

@@ -118,8 +118,7 @@ def _lacks_a_name(question: str, context: Context) -> bool:
         return True
     known = {bare(word) for word in set(words(folded_text))}
     # The last word of each: “new” is no New York.
-    lasts = [folded(name.parts[-1]) for name in own]
-    return not all(any(same_name(last, word) for word in known) for last in lasts)
+    return not all(any(same_name(folded(each.parts[-1]), word) for word in known) for each in own)
 
 
 def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:

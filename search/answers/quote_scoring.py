@@ -180,8 +180,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
     in_passage = question.share(names | question.lexemes_in(passage.text))
     parts, held = _record_parts(passage, lookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
-    before: frozenset[str] = frozenset()
-    about: frozenset[str] = frozenset()
+    before = about = frozenset[str]()
     form = question.definition
     path, around, number, is_defined, is_named = passage.heading_path, names, -1, False, False
     for at, part in enumerate(parts):

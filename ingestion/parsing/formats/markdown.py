@@ -10,39 +10,35 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion.domain import Block, BlockKind
+from ingestion.domain import Block
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (
     TOO_DEEP_WARNING,
     PandocUnreadable,
     Tree,
-    extraction,
     is_too_deep,
     plain_text,
     read_tree,
+    with_front_matter,
 )
-from ingestion.parsing.formats.pandoc_tree import Node, TreeReader, metadata_text
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
 
 READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100
 """Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
-# Keys of front matter that are for site generators, and those that the document shows elsewhere.
-FOR_PROGRAMS = frozenset(
-    "title layout template permalink url slug aliases draft weight lang language".split()  # noqa: SIM905
-)
 READER_WITHOUT_METADATA = "gfm+definition_lists-yaml_metadata_block"
 # Behind a heading, an identifier first, and on a paragraph's last line.
 _ATTRIBUTES = re.compile(r"(?<!\s)\s*\{:?\s*[#.][\w:.-]+(?:\s+[^\s{}]+)*\s*\}$")
@@ -75,8 +71,7 @@ class MarkdownParser:
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
         tree = _tree(text, source.limits)
-        result = extraction(tree, MarkdownReader(source.limits))
-        return replace(result, blocks=chain(_front_matter(tree.meta), result.blocks))
+        return with_front_matter(tree, MarkdownReader(source.limits))
 
 
 class MarkdownReader(TreeReader):
@@ -136,22 +131,13 @@ def _as_written(nodes: Sequence[Node]) -> Sequence[Node]:
 
 def _with_yaml(text: str) -> str:
     """The text with its TOML front matter as YAML, which pandoc reads."""
-    front = _TOML.match(text)
-    try:
-        fields = tomllib.loads(front[1]) if front else {}
-    except (ValueError, RecursionError):
-        fields = {}
-    if front is None or not fields:
+    if not (front := _TOML.match(text)):
         return text
-    written = json.dumps(fields, default=lambda moment: moment.isoformat())
-    return f"---\n{written}\n---\n\n{text[front.end() :]}"
-
-
-def _front_matter(meta: Mapping[str, Node]) -> Iterator[Block]:
-    """Front matter as a list: who wrote the text, its state and number often stand there alone."""
-    for key, value in meta.items():
-        if key.lower() not in FOR_PROGRAMS and (text := " ".join(metadata_text(value).split())):
-            yield Block(BlockKind.LIST_ITEM, f"{key}: {text}")
+    try:
+        fields = json.dumps(tomllib.loads(front[1]), default=lambda moment: moment.isoformat())
+    except (ValueError, RecursionError):
+        return text
+    return f"---\n{fields}\n---\n\n{text[front.end() :]}"
 
 
 def _unfolded(text: str) -> str:

@@ -117,8 +117,7 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
             # The distance between the printed and the real number is the same on each page; some
             # pages of slides lack the number.
             number = f"#{offset}" if (offset := int(match[0]) - page.number) else ""
-            numbered = f"{text[: match.start()]}{number}{text[match.end() :]}"
-            yield block.kind, edge, numbered.strip()
+            yield block.kind, edge, f"{text[: match.start()]}{number}{text[match.end() :]}".strip()
     if roman := _ROMAN.search(text):
         yield block.kind, edge, f"{text[: roman.start()]}roman{text[roman.end() :]}"
 

@@ -92,7 +92,7 @@ def test_pdf_sample_is_read(parse: Parse) -> None:
             builders.make_asciidoc(),
             "a.adoc",
             [
-                p("Ada Weigher"),
+                li(0, "author: Ada Weigher"),
                 h(1, "Parts"),
                 p("A steelyard weighs."),
                 li(0, "beam"),
@@ -103,7 +103,7 @@ def test_pdf_sample_is_read(parse: Parse) -> None:
         (
             builders.make_org(),
             "a.org",
-            [p("Ada Weigher"), h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
+            [li(0, "author: Ada Weigher"), h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
             ("Beam handbook", "Ada Weigher", ""),
         ),
         (

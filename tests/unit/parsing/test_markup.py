@@ -581,7 +581,8 @@ def test_a_page_of_man(parse: Parse) -> None:
     document = parse(MAN_PAGE, "weigh.1")
     assert document.title == "WEIGH"
     assert [block.text for block in document.blocks] == [
-        "2026-03-02", "NAME", "weigh - weigh a parcel", "OPTIONS",
+        "date: 2026-03-02", "footer: beam 2.4", "header: User Commands", "section: 1",
+        "NAME", "weigh - weigh a parcel", "OPTIONS",
         "-q, --quiet: Print nothing but errors.", "EXIT STATUS", "4: The scale did not reply.",
     ]  # fmt: skip
     with pytest.raises(UnsupportedType):
