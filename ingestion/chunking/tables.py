@@ -74,14 +74,20 @@ class _Splitter:
         return Piece(rows[0][0], rows[-1][1], weight, Break.ITEM, self.header)
 
     def _split_row(self, row: Weighed) -> Iterator[Piece]:
-        spans = _cell_spans(row[0], self.text[row[0] : row[1]].split(CELL_SEPARATOR))
-        names = self.names if len(self.names) == len(spans) else ("",) * len(spans)
+        """Yield pieces of a row: all but the first begin with its first cell, which names it."""
+        cells = self.text[row[0] : row[1]].split(CELL_SEPARATOR)
+        spans = _cell_spans(row[0], cells)
+        names = list(self.names) if len(self.names) == len(spans) else [""] * len(spans)
+        called = f"{cells[0]}: " if self.tokenizer.count(cells[0]) * 4 <= self.size else ""
         first, total = 0, 0
         for column, (start, end, weight) in enumerate(weigh(self.text, spans, self.tokenizer)):
             weight += self.tokenizer.count(names[column]) + 1  # and its separator
             if column > first and total + weight > self.size:
                 yield self._cells_piece(spans[first:column], names[first:column], total)
                 first, total = column, 0
+            if column == first > 0:
+                names[column] = f"{called}{names[column]}"
+                weight += self.tokenizer.count(called)
             if weight > self.limit:
                 yield from self._split_cell(start, end, names[column])
                 first, total = column + 1, 0
@@ -90,7 +96,7 @@ class _Splitter:
         if first < len(spans) and self.text[spans[first][0] : row[1]].strip():
             yield self._cells_piece(spans[first:], names[first:], total)
 
-    def _cells_piece(self, spans: list[Span], names: tuple[str, ...], weight: int) -> Piece:
+    def _cells_piece(self, spans: list[Span], names: list[str], weight: int) -> Piece:
         header = row_text(names) if any(names) else ""
         return Piece(spans[0][0], spans[-1][1], weight, Break.ITEM, header)
 

@@ -51,7 +51,7 @@ from ingestion.lexical.near_duplicates import signature
 from ingestion.models import Chunk, DocumentVersion, Identifier, State
 from ingestion.parsing.child.sandbox import parse_file
 from ingestion.parsing.child.scratch import scratch_directory
-from ingestion.parsing.file_titles import with_file_name
+from ingestion.parsing.file_titles import with_code, with_file_name
 from ingestion.parsing.limits import ParseLimits
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
@@ -153,7 +153,8 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> activation.Pending | None
         )
     document = version.document
     language = _language(version, parsed, text)
-    title = document.title if document.title_given else (parsed.title.strip() or document.title)
+    own = with_code(parsed.title.strip(), version.file_name) if parsed.title.strip() else ""
+    title = document.title if document.title_given else own or document.title
     lease.update(
         state=State.CHUNKING,
         progress=PARSED,

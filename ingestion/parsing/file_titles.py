@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from ingestion.files.filetypes import SUPPORTED
+from ingestion.identifiers import is_single_identifier
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _WORD = re.compile(r"[^\W_]+")
+# No random names of files, such as of hashes, and no long words: Document1.
+_CODE = re.compile(r"[A-Za-z]{1,6}(?:-[A-Za-z]{1,6})*-?[0-9]+(?:-[0-9]+)*")
 _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 
 
@@ -33,6 +36,16 @@ def with_file_name(title: str, file_name: str) -> str:
     words = dict.fromkeys(_WORD.findall(_without_extension(base)))
     missing_words = [word for word in words if word.casefold() not in title_words]
     return " ".join([title, *missing_words]).strip()
+
+
+def with_code(title: str, file_name: str) -> str:
+    """The title after the code that its file is named by (EIP-1344), if it lacks that code.
+
+    A register's documents are known by their numbers, which many have in the file name alone.
+    """
+    stem = _without_extension(re.split(r"[/\\]", file_name.strip())[-1])
+    is_code = _CODE.fullmatch(stem) is not None and is_single_identifier(stem)
+    return f"{stem}: {title}" if is_code and with_file_name(title, file_name) != title else title
 
 
 def _without_extension(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import permutations, product
+from itertools import permutations
 
 from ingestion.lexical.languages import primary_code
 from ingestion.lexical.second_forms import folded
@@ -103,7 +103,7 @@ def _says_heading(question: QuestionWords, best: Offer) -> bool:
 
 
 def _lacks_a_name(question: str, context: Context) -> bool:
-    """Whether the context lacks an identifier of the question, or all words of a name."""
+    """Whether the context lacks an identifier of the question, or the last word of a name."""
     is_german = any(primary_code(each.language) == "de" for each in context.passages)
     own = () if is_german else tuple(names(question))  # there capitals are no sign of a name
     identifiers = IDENTIFIER.findall(question)
@@ -117,8 +117,8 @@ def _lacks_a_name(question: str, context: Context) -> bool:
     if any(folded(name) not in folded_text for name in identifiers):
         return True
     known = {bare(word) for word in set(words(folded_text))}
-    parts = [[folded(part) for part in name.parts] for name in own]
-    return not all(any(same_name(*pair) for pair in product(each, known)) for each in parts)
+    # The last word of each: “new” is no New York.
+    return not all(any(same_name(folded(each.parts[-1]), word) for word in known) for each in own)
 
 
 def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
@@ -134,8 +134,9 @@ def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
         if not codes or word in STOP or YEAR.fullmatch(code):
             continue
         # As one of several, without the word before it: Python 3.12 and 3.13.
-        listed = rf"(?<![\w.]){re.escape(code)}(?!\.?\w)"
-        if code not in codes and not (code[-1].isdigit() and re.search(listed, piece)):
+        listed = rf"(?<!\w){re.escape(word)}\s[^:§()\n]{{,40}}(?<![\w.]){re.escape(code)}(?!\.?\w)"
+        is_listed = code[-1].isdigit() and re.search(listed, piece, re.IGNORECASE)
+        if code not in codes and not is_listed:
             return True
     return False
 

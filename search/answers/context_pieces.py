@@ -158,7 +158,8 @@ class Run:
                 between = piece.text[count : len(piece.text) - len(rest)]
             else:
                 rest = _without_header(before, piece)
-                between = ""
+                # Below a header of its own, as that of a part of a row, begins a table.
+                between = BLOCK_SEPARATOR if _header_chars(piece) and rest == piece.text else ""
             if rest:
                 text += between or separator(before.end, piece.start, before.kind, piece.kind)
             skipped = len(piece.text) - len(rest)
@@ -231,11 +232,15 @@ def _without_header(before: Piece, piece: Piece) -> str:
 
     The offsets of such a chunk cover only its rows.
     """
-    extra = len(piece.text) - (piece.end - piece.start)
-    is_table = piece.kind == before.kind == BlockKind.TABLE and not piece.original
-    if is_table and extra > 0 and piece.text[:extra] in before.text:
-        return piece.text[extra:]
-    return piece.text
+    extra = _header_chars(piece)
+    is_begun = before.kind == BlockKind.TABLE and piece.text[:extra] in before.text
+    return piece.text[extra:] if is_begun else piece.text
+
+
+def _header_chars(piece: Piece) -> int:
+    """The length of the header that a chunk of a table, unless edited by hand, begins with."""
+    is_table = piece.kind == BlockKind.TABLE and not piece.original
+    return max(len(piece.text) - (piece.end - piece.start), 0) if is_table else 0
 
 
 def estimated_tokens(text: str) -> int:

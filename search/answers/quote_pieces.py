@@ -150,7 +150,7 @@ class _Section:
         """The places that must be displayed with a part, and the sentence that introduces it."""
         run, places = self.run(at), self.unit(at)
         if self.parts[at].kind is Kind.ROW:
-            places = sorted({run[0], at})
+            places = places if len(places) == 2 else sorted({places[0], at})
         elif self.parts[at].kind is Kind.ITEM:
             upto = list(range(run[0], places[-1] + 1))
             places = upto if self.length(upto) <= MOST else places

@@ -215,13 +215,15 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
     in_passage = question.share(names | question.lexemes_in(passage.text))
     parts, held = _record_parts(passage, lookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
-    before: frozenset[str] = frozenset()
+    before = about = frozenset[str]()
     form = question.definition
     path, around, number, is_defined, is_named = passage.heading_path, names, -1, False, False
     for at, part in enumerate(parts):
         if part.section != number:
             path, number, is_defined = passage.path_at(part.start), part.section, False
             around = question.lexemes_in(" ".join((passage.title, *path)))
+            # What the section is named by, each of its sentences is about.
+            about = frozenset(each for each in around if lookup.says(each.lstrip("-")))
             name = "".join(path[-1:])
             is_named = form is not None and form.heading.fullmatch(name) is not None
             before = frozenset()
@@ -237,7 +239,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
                 parts,
                 at,
                 path,
-                question.share(own),
+                question.share(own | about),
                 question.share(own | before | around),
                 in_passage,
                 defines,

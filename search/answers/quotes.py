@@ -90,8 +90,8 @@ def extract(
 
 def _announces(offer: Offer) -> bool:
     """Whether a sentence only announces what answers: it ends in a colon, or heads a table."""
-    before = [part.kind for part in offer.parts[max(0, offer.at - 1) : offer.at]]
-    is_header = offer.parts[offer.at].kind is Kind.ROW and before != [Kind.ROW]
+    before, own = offer.parts[max(0, offer.at - 1)], offer.parts[offer.at]
+    is_header = own.kind is Kind.ROW and (before is own or before.block != own.block)
     return is_header or offer.text.endswith((":", "："))
 
 

@@ -209,6 +209,18 @@ def test_a_row_over_the_limit_is_cut_between_cells_under_their_own_names() -> No
     assert "name29" in parts[-1].text
 
 
+def test_each_piece_of_a_row_names_the_row() -> None:
+    names, values = [f"name{n}" for n in range(30)], [f"v{n} " * 3 for n in range(1, 30)]
+    wide = [chunk.text for chunk in cut(Block.table([names, ["Malta", *values]], has_header=True))]
+    firsts = [int(re.findall(r"name(\d+)", text)[0]) for text in wide[2:]]
+    assert wide[1].split("\n")[1].startswith("Malta | ")
+    assert [text.split(" | ")[0] for text in wide[2:]] == [f"Malta: name{n}" for n in firsts]
+    rows = [("Case", "Story"), ("INC-7", " ".join(f"Word {n}." for n in range(90)))]
+    stories = [chunk.text for chunk in cut(Block.table(rows, has_header=True))][2:]
+    assert len(stories) > 2
+    assert all(text.startswith("INC-7: Story\nWord ") for text in stories)
+
+
 def test_list_items_stay_whole() -> None:
     items = [Block(BlockKind.LIST_ITEM, prose(15, f"i{n}").text) for n in range(6)]
     chunks = cut(*items)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
@@ -22,9 +20,9 @@ from ingestion.parsing.formats.markup import (
     is_too_deep,
     note_includes,
     read_tree,
-    tree_metadata,
+    with_front_matter,
 )
-from ingestion.parsing.formats.pandoc_tree import Node, TreeReader, metadata_text
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
 from ingestion.parsing.formats.source_code import source_blocks
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -61,7 +59,6 @@ _SIGNS = {
     "numero": "№", "cent": "¢", "checkmark": "✓",
 }  # fmt: skip
 _DOTLESS = re.compile(r"ı(?=[\u0300-\u036f])")
-_NOT_TEXT = frozenset({"title", "bibliography", "nocite", "lang", "documentclass"})
 
 
 class LatexParser:
@@ -79,11 +76,7 @@ class LatexParser:
         except PandocUnreadable as error:
             warning = f"Read as source code, because it is no valid LaTeX: {error}"
             return Extraction(source_blocks(text, "tex"), warnings=[warning])
-        reader = LatexReader()
-        metadata = tree_metadata(tree.meta)
-        author = " ".join(metadata.author.split())
-        blocks = chain(_front_matter(tree, reader), reader.blocks(tree.blocks))
-        result = Extraction(blocks, replace(metadata, author=author))
+        result = with_front_matter(tree, LatexReader())
         note_includes(result, list(_includes(tree.blocks)))
         return result
 
@@ -125,17 +118,6 @@ def _raw(nodes: Any) -> Iterator[str]:
 def _includes(nodes: Sequence[Node]) -> Iterator[str]:
     for raw in _raw(nodes):
         yield from _INCLUDE.findall(raw)
-
-
-def _front_matter(tree: Tree, reader: TreeReader) -> Iterator[Block]:
-    """The authors, the abstract, and other text in the metadata (a subtitle, keywords)."""
-    for name, value in tree.meta.items():
-        if name in _NOT_TEXT:
-            continue
-        if value["t"] == "MetaBlocks":
-            yield from reader.blocks(value["c"])
-        else:
-            yield Block(BlockKind.PARAGRAPH, " ".join(metadata_text(value).split()))
 
 
 class LatexReader(TreeReader):

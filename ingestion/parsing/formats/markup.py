@@ -101,11 +101,39 @@ def extraction(tree: Tree, tree_reader: TreeReader) -> Extraction:
     return Extraction(tree_reader.blocks(tree.blocks), tree_metadata(tree.meta))
 
 
+# For programs alone, or shown as the document's title and language.
+_NOT_TEXT = frozenset(
+    """
+    title lang language layout template permalink url slug aliases draft weight
+    bibliography nocite documentclass
+    """.split()  # noqa: SIM905
+)
+
+
+def with_front_matter(tree: Tree, tree_reader: TreeReader) -> Extraction:
+    """The extraction of a tree whose metadata is text: who wrote it, its state and number often
+    stand there alone.
+    """
+    blocks = chain(_front_matter(tree.meta, tree_reader), tree_reader.blocks(tree.blocks))
+    return Extraction(blocks, tree_metadata(tree.meta))
+
+
+def _front_matter(meta: dict[str, Any], tree_reader: TreeReader) -> Iterator[Block]:
+    for name, value in meta.items():
+        if name.lower() in _NOT_TEXT:
+            continue
+        if value["t"] == "MetaBlocks":
+            yield from tree_reader.blocks(value["c"])
+        elif text := " ".join(metadata_text(value).split()):
+            yield Block(BlockKind.LIST_ITEM, f"{name}: {text}")
+
+
 def tree_metadata(meta: dict[str, Any]) -> StatedMetadata:
     """The metadata of front matter, `<meta>` elements or a book's package file."""
 
     def first(*names: str) -> str:
-        return next((text for name in names if (text := metadata_text(meta.get(name)))), "")
+        texts = (" ".join(metadata_text(meta.get(name)).split()) for name in names)
+        return next(filter(None, texts), "")
 
     return StatedMetadata(
         title=first("title"),
@@ -285,18 +313,13 @@ class MarkupParser:
             return plain_text(text, TOO_DEEP_WARNING)
         try:
             tree = read_tree(self.prepare(text), self.reader, source.limits)
-            result = extraction(tree, TreeReader())
-            written = (metadata_text(tree.meta.get(name)) for name in _WRITTEN)
-            front = [Block(BlockKind.PARAGRAPH, text) for text in written if text]
-            result.blocks = chain(front, result.blocks)
+            result = with_front_matter(tree, TreeReader())
         except PandocUnreadable as error:
             result = plain_text(text, f"Read as plain text: {error}")
         note_includes(result, names)
         return result
 
 
-# Of the metadata, what readers see below the title.
-_WRITTEN = ("subtitle", "author", "date")
 _DELIMITER = re.compile(r"(?:-{4,}|={4,}|\.{4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|\|={3,}|--)|(```)\w*")
 _ASCIIDOC_ITEM = re.compile(r"[ \t]*(?:\*{1,5}|\.{1,5}|-|\d+\.)[ \t]+\S")
 

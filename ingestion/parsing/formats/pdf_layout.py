@@ -113,9 +113,10 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
         return
     for match in _NUMBER.finditer(text):
         if len(match[0]) <= 5:
-            # The distance between the printed and the real number is the same on each page.
-            offset = int(match[0]) - page.number
-            yield block.kind, edge, f"{text[: match.start()]}#{offset}{text[match.end() :]}"
+            # The distance between the printed and the real number is the same on each page; some
+            # pages of slides lack the number.
+            number = f"#{offset}" if (offset := int(match[0]) - page.number) else ""
+            yield block.kind, edge, f"{text[: match.start()]}{number}{text[match.end() :]}".strip()
     if roman := _ROMAN.search(text):
         yield block.kind, edge, f"{text[: roman.start()]}roman{text[roman.end() :]}"
 

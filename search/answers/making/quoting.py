@@ -39,7 +39,9 @@ def quoted(answer: Answered, quotes: Sequence[Quote], *, is_marked: bool = False
         start = len(text) if sentences else 0
         ends = quote.parts[0].start, quote.parts[-1].start
         path = common_path([passage.path_at(place) for place in ends])
-        text += f"#### {escaped([passage.title, *path][-1])} [{passage.number}]"
+        # With the heading above, which may be a version or a number: “Changed” names no section.
+        names = [each for each in path if each != passage.title][-2:] or [passage.title]
+        text += f"#### {' › '.join(map(escaped, names))} [{passage.number}]"
         before: Kind | None = None
         for run in _runs(passage.text, quote.parts):
             marked = quote.marked if is_marked and passage.number == 1 else None

@@ -150,6 +150,18 @@ def test_a_table_goes_on_line_by_line_and_without_its_repeated_header() -> None:
     assert passage.text == "name | size\nA | 1\nB | 2\nC | 3"
 
 
+def test_a_part_of_a_row_with_names_of_its_own_is_a_table() -> None:
+    first = piece(1, "name | size\nA | 1 |", kind=BlockKind.TABLE)
+    second = piece(
+        2, "A: weight\n7", document=1, version=1, ordinal=1, kind=BlockKind.TABLE,
+        start=len(first.text) + 1, end=len(first.text) + 2,
+    )  # fmt: skip
+
+    (passage,) = assemble([first, second], parameters()).passages
+    assert passage.text == "name | size\nA | 1 |\n\nA: weight\n7"
+    assert [at for at, _ in passage.layout] == [0, passage.text.index("A: weight")]
+
+
 def test_paragraphs_of_a_passage_stay_separate() -> None:
     first = piece(1, "One.", end=4)
     second = piece(2, "Two.", document=1, version=1, ordinal=1, start=6, end=10)

@@ -26,6 +26,7 @@ from search.answers.quote_scoring import QuestionWords, offers_of, question_weig
 from search.answers.quotes import extract
 from search.domain import Query, Reading, TermStatistic
 from search.engine.response import SearchResponse
+from search.presentation.records import RecordLookup
 from search.query import parse
 from tests.support.pieces import passage
 
@@ -292,6 +293,22 @@ def test_a_comparison_quotes_two_sections_of_a_passage() -> None:
     assert extract(query, held, embedder=None, most=3, confidence=1).answerability > 0.45
 
 
+def test_a_piece_stands_under_its_heading_and_the_one_above() -> None:
+    blocks = [("heading", "5.1.0, 30 November"), ("heading", "5.1.0, 30 November > Changed"),
+              ("paragraph", "The beam is longer.")]  # fmt: skip
+    text = shown("What has the beam changed?", blocks)
+    assert text.startswith("#### 5.1.0, 30 November › Changed [1]\n\nThe beam")
+
+
+def test_a_sentence_of_a_record_need_not_repeat_its_number() -> None:
+    held = Context((passage(1, "INC-7741 was long. The pump failed.", "INC-7741: harbour"),))
+    query = parse("Which pump of INC-7741 failed?", DEFAULT_PATTERNS)
+    question = QuestionWords(question_weights(query.text, ()))
+    lookup = RecordLookup.of(query, DEFAULT_PATTERNS)
+    repeats, other = (each.overlap for each in offers_of(question, held, lookup))
+    assert repeats < other == 1
+
+
 def test_a_definition_has_its_name_and_all_its_lines() -> None:
     assert shown("What is the default of MAIL_TIMEOUT?") == (
         "#### MAIL_TIMEOUT [1]\n\nDefault: 30 (seconds)\n\n"
@@ -413,6 +430,9 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where are the beams of shed B?", "The beams of shed A and shed B lie on racks.", True),
         ("Where are the beams of shed 3?", "The beams of shed 2 and 3 lie on racks.", True),
         ("Where are the beams of shed 3?", "The beams of shed 12 lie on 3.5 racks.", False),
+        ("Where are the beams of shed 6?", "The beams of shed 9 (long) lie here: § 6.", False),
+        ("Where does the shed of New York keep beams?", "The shed keeps new beams.", False),
+        ("Where does Ada Weigher keep beams?", "The Weigher shed keeps beams.", True),
         ("Where are the beams of the third shed?", "The beams of the second shed lie here.", False),
         ("Where are the beams of the third shed?", "The beams of the third shed lie here.", True),
         ("Where did beams of May 1888 lie?", "Beams of May 1889 lie here, 1888 there.", True),
@@ -488,6 +508,14 @@ def test_names_with_underscores_at_their_ends_are_no_emphasis() -> None:
     found = extract(Query("guard it by"), held, embedder=None, most=1)
     text = quoted_answer(answer, found.quotes).text
     assert r"Guard it by \_\_name\_\_ and a__b of \_c." in text
+
+
+def test_names_of_columns_are_quoted_with_their_only_row() -> None:
+    tongues = "Name | Tongue" + "\nMalta | Maltese" * 90
+    text = shown("area of Malta", [("table", tongues), ("table", "Malta: area | flag\n316 | red")])
+    assert text.startswith(
+        "#### Manual [1]\n\n| Malta: area | flag |\n| --- | --- |\n| 316 | red |"
+    )
 
 
 def test_table_is_quoted_as_its_header_and_the_row() -> None:

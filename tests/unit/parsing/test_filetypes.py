@@ -7,7 +7,7 @@ import pytest
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
 from ingestion.files import filetypes
 from ingestion.files.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
-from ingestion.parsing.file_titles import title_from_file_name, with_file_name
+from ingestion.parsing.file_titles import title_from_file_name, with_code, with_file_name
 from ingestion.parsing.registry import MODULES, parser_for
 from tests.samples import builders
 from tests.samples.outlook import make_msg
@@ -140,3 +140,21 @@ def test_title_is_made_from_the_file_name(file_name: str, title: str) -> None:
 )
 def test_file_name_is_added_to_the_searched_title(title: str, file_name: str, named: str) -> None:
     assert with_file_name(title, file_name) == named
+
+
+@pytest.mark.parametrize(
+    ("title", "file_name", "named"),
+    [
+        ("Withdrawals", "eips/eip-4895.md", "eip-4895: Withdrawals"),
+        ("Datasheet", "HL-200.pdf", "HL-200: Datasheet"),
+        ("INC-2024-0042: A pump failed", "INC-2024-0042.docx", "INC-2024-0042: A pump failed"),
+        ("Soft pretzels 1", "soft-pretzels-1.md", "Soft pretzels 1"),
+        ("Invoice", "page-12.pdf", "Invoice"),
+        ("Invoice", "3f2504e0-4f89-11d3-9a0c-0305e82c3301.pdf", "Invoice"),
+        ("Keywords", "0001-keywords.md", "Keywords"),
+    ],
+)
+def test_a_title_begins_with_the_code_that_names_its_file(
+    title: str, file_name: str, named: str
+) -> None:
+    assert with_code(title, file_name) == named

@@ -28,7 +28,9 @@ def _facts(document: object) -> tuple[object, ...]:
 
 def test_markdown_sample_is_read(parse: Parse) -> None:
     document = parse(builders.make_markdown(title="The book of beams"), "a.md")
-    assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    front = [li(0, "author: Ada Weigher"), li(0, "date: 2024-05-01")]
+    text = [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    assert list(document.blocks) == [*front, *text]
     assert _facts(document) == ("The book of beams", "Ada Weigher", "en", "2024-05-01")
 
 
@@ -90,7 +92,7 @@ def test_pdf_sample_is_read(parse: Parse) -> None:
             builders.make_asciidoc(),
             "a.adoc",
             [
-                p("Ada Weigher"),
+                li(0, "author: Ada Weigher"),
                 h(1, "Parts"),
                 p("A steelyard weighs."),
                 li(0, "beam"),
@@ -101,7 +103,7 @@ def test_pdf_sample_is_read(parse: Parse) -> None:
         (
             builders.make_org(),
             "a.org",
-            [p("Ada Weigher"), h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
+            [li(0, "author: Ada Weigher"), h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
             ("Beam handbook", "Ada Weigher", ""),
         ),
         (

@@ -67,7 +67,8 @@ def test_the_preamble_is_metadata(parse: Parse) -> None:
         "a.tex",
     )
     authors = "Ada Müller Oslo, Paul Erdős"
-    assert list(document.blocks) == [p("We weigh."), p(authors), p("May 2024"), p("Text.")]
+    stated = [p("We weigh."), li(0, f"author: {authors}"), li(0, "date: May 2024")]
+    assert list(document.blocks) == [*stated, p("Text.")]
     assert (document.title, document.author) == ("On Beams", authors)
 
 

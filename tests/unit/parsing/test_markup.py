@@ -434,11 +434,19 @@ def test_cell_over_a_hundred_million_columns_is_cut_to_the_limit(parse: Parse) -
 def test_toml_front_matter_is_read(parse: Parse) -> None:
     front = 'title = "On beams"\nauthors = ["Ada", "Ben"]\ndate = 2024-05-01\n[extra]\nx = 1\n'
     document = parse(f"+++\n{front}+++\n\n# Beams\n\nText.\n", "a.md")
-    assert list(document.blocks) == [h(1, "Beams"), p("Text.")]
+    stated = [li(0, "authors: Ada, Ben"), li(0, "date: 2024-05-01")]
+    assert list(document.blocks) == [*stated, h(1, "Beams"), p("Text.")]
     stated = (document.title, document.author, document.created)
     assert stated == ("On beams", "Ada, Ben", "2024-05-01")
     (block,) = parse("+++\nno toml at all\n+++\n", "a.md").blocks
     assert "no toml at all" in block.text
+
+
+def test_front_matter_is_text_but_for_what_programs_read(parse: Parse) -> None:
+    front = "record: 7\ntitle: On beams\nlayout: default\nstatus: Final\ntags: [oak, lead]\nnote:\n"
+    document = parse(f"---\n{front}---\n\nText.\n", "a.md")
+    stated = [li(0, text) for text in ("record: 7", "status: Final", "tags: oak, lead")]
+    assert list(document.blocks) == [*stated, p("Text.")]
 
 
 SESSIONS = """
@@ -578,7 +586,8 @@ def test_a_page_of_man(parse: Parse) -> None:
     document = parse(MAN_PAGE, "weigh.1")
     assert document.title == "WEIGH"
     assert [block.text for block in document.blocks] == [
-        "2026-03-02", "NAME", "weigh - weigh a parcel", "OPTIONS",
+        "date: 2026-03-02", "footer: beam 2.4", "header: User Commands", "section: 1",
+        "NAME", "weigh - weigh a parcel", "OPTIONS",
         "-q, --quiet: Print nothing but errors.", "EXIT STATUS", "4: The scale did not reply.",
     ]  # fmt: skip
     with pytest.raises(UnsupportedType):

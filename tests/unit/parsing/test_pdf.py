@@ -40,6 +40,18 @@ def test_running_heads_are_read_once_and_chapters_kept(parse: Parse) -> None:
     assert [block.page for block in blocks if "of the tale" in block.text] == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_footer_without_its_number_on_some_pages_is_the_same(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for page in range(1, 10):
+        canvas.drawString(72, 700, f"{chr(64 + page)} is the letter of this page of the deck.")
+        canvas.drawString(72, 40, "beams.example" + f" {page}" * (page % 3 == 0))
+        canvas.showPage()
+    canvas.save()
+    texts = [block.text for block in parse(out.getvalue(), "a.pdf").blocks]
+    assert [text for text in texts if "beams.example" in text] == ["beams.example"]
+
+
 @pytest.mark.parametrize("turn", [90, 180, 270])
 def test_turned_pages_are_read_upright(parse: Parse, turn: int) -> None:
     out = io.BytesIO()
