@@ -179,7 +179,7 @@ def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
     """A run with its symbols in Unicode, and raised or lowered if it is."""
     style = match[3].partition(b"rPrChange")[0]
     script = _script(style, match[5], scripts)
-    return readable_run(match, _RUN_FONT.search(style), script, _BREAKS)
+    return readable_run(match, _RUN_FONT.search(style), script)
 
 
 def _script(style: bytes, rest: bytes, scripts: Mapping[bytes, bytes]) -> bytes:

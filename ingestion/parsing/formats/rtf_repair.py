@@ -38,7 +38,6 @@ _MARGINS = {
 _RAW = frozenset(
     b"fonttbl colortbl stylesheet info pict object listtable listoverridetable revtbl".split()
 )
-_BREAKS = frozenset(b"par cell row tab line sect page".split())
 _CHARACTERS = {
     b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“",
     b"rdblquote": "”", b"bullet": "•", b"tab": " ", b"line": " ", b"par": " ",
@@ -47,7 +46,6 @@ _SYMBOLS = {b"~": " ", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\"}
 # Of paragraphs; within a comment they would end the one that it is on.
 _PARAGRAPH = frozenset(b"par pard s intbl itap ls ilvl".split())
 _RAISED_NUMBER = re.compile(r"[\d,*+-]{1,5}")
-_BEFORE = 20  # characters of a word; a guess
 _PAGE_NUMBER = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _SYMBOL_FIELD = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+"?([^"\\]+)', re.IGNORECASE)
 
@@ -138,7 +136,6 @@ class _Rewriter:
         self._stack: list[_Group] = []
         self._outputs = [_Output()]
         self._margins: dict[tuple[str, str], bytes] = {}
-        self._before = ""
         self._author = ""
         self._skip = 0
         self._drops_fallback = False
@@ -187,7 +184,6 @@ class _Rewriter:
             pass
         self._outputs.append(_Output(kind, len(self._stack), [b"{"]))
         self._group.is_raw = False
-        self._before = ""
 
     def _end(self, output: _Output) -> None:
         text = " ".join("".join(output.texts).split())
@@ -217,11 +213,8 @@ class _Rewriter:
         self._format(word, number)
         if word in _CHARACTERS and not self._group.is_raw:
             self._outputs[-1].texts.append(_CHARACTERS[word])
-            self._before += _CHARACTERS[word]
             if self._group.left_out and word != b"par":
                 return
-        if word in _BREAKS:
-            self._before = ""
         self._write(match[0])
 
     def _destination(self, word: bytes) -> bool:
@@ -319,8 +312,7 @@ class _Rewriter:
             wanted = in_unicode(text, group.font)
         if group.script and not (group.by_position and not _RAISED_NUMBER.fullmatch(text.strip())):
             raised = group.script > 0
-            wanted = superscript(wanted, self._before) if raised else subscript(wanted)
+            wanted = superscript(wanted) if raised else subscript(wanted)
         output.texts.append(wanted)
-        self._before = (self._before + wanted)[-_BEFORE:]
         self._write(source if wanted == text else _escapes(wanted))
         return wanted == text
