@@ -13,12 +13,12 @@ from xml.parsers.expat import errors
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
-from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
+from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 from ingestion.parsing.formats.zip_safety import UNREADABLE
-from ingestion.parsing.limits import MIB, ParseLimits
+from ingestion.parsing.limits import MIB
 from ingestion.parsing.protocol import Extraction, Source
 
 _DEEPEST = 500
@@ -84,7 +84,7 @@ class XmlParser:
                 f"{expat.ErrorString(error.code)}): its text was indexed without its structure.",
                 is_cut_off=expat.ErrorString(error.code) in _AT_THE_END,
             )
-        return Extraction(_XmlReader(root, source.limits).blocks())
+        return Extraction(_XmlReader(root).blocks())
 
 
 def read_elements(text: str) -> Element:
@@ -150,9 +150,8 @@ def read_properties(path: Path, member: str) -> dict[str, str]:
 class _XmlReader:
     """Turns a tree of elements into blocks."""
 
-    def __init__(self, root: Element, limits: ParseLimits) -> None:
+    def __init__(self, root: Element) -> None:
         self._root = root
-        self._limits = limits
         self._title = _document_title(root)
         self._is_prose = _has_mixed_text(root)
 
@@ -227,19 +226,14 @@ class _XmlReader:
         ]
         return f"{element.name}: {', '.join(pairs)}" if pairs else ""
 
-    def _table(self, element: Element) -> Block | None:
+    @staticmethod
+    def _table(element: Element) -> Block | None:
         """A table in HTML's markup, as in JATS and DITA; None without rows."""
         rows = [
-            [cell.text() for cell in row.children() if cell.name in ("td", "th")]
+            [(cell.text(), 1, 1) for cell in row.children() if cell.name in ("td", "th")]
             for row in _descendants(element, "tr")
         ]
-        if not any(rows):
-            return None
-        width = max(map(len, rows))
-        if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
-            raise ParseLimitExceeded("A table of this XML file is too large. Split it.")
-        grid = [row + [""] * (width - len(row)) for row in rows]
-        return Block.table(grid, has_header=has_header_row(grid))
+        return table_of(rows, has_head=None) if any(rows) else None
 
 
 def _readable(text: str) -> str:
