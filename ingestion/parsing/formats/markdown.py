@@ -1,4 +1,4 @@
-"""Markdown -> Blocks, with front matter in YAML or TOML, and with as little of pandoc as possible.
+"""Markdown -> Blocks, with front matter in YAML, and with as little of pandoc as possible.
 
 markdown-it-py reads CommonMark as pandoc does, nine times as fast. Paragraphs with markup beyond it
 (math, emoji, strikeout, odd addresses) go to pandoc, all in one run, and so does a whole file with
@@ -8,11 +8,9 @@ tables, definitions, notes, alerts, tasks, metadata or addresses at another plac
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date
 from functools import cache
 from itertools import takewhile
 from typing import Any
@@ -21,7 +19,6 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from ingestion import currency_dates as currency
 from ingestion.domain import Block
 from ingestion.parsing.formats.encoding import decode
 from ingestion.parsing.formats.markup import (
@@ -35,7 +32,7 @@ from ingestion.parsing.formats.markup import (
 )
 from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
 from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
+from ingestion.parsing.protocol import Extraction, Source
 
 READER = "gfm+definition_lists+yaml_metadata_block"
 MOST_HTML_TABLES = 100
@@ -59,7 +56,6 @@ _CONTAINER = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
-_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
 class MarkdownParser:
@@ -68,12 +64,10 @@ class MarkdownParser:
     name = "pandoc-markdown"
 
     def extract(self, source: Source) -> Extraction:
-        text, metadata = _without_toml(decode(source.path.read_bytes()))
-        text = _unfolded(text)
+        text = _unfolded(decode(source.path.read_bytes()))
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        result = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
-        return replace(result, metadata=metadata) if metadata else result
+        return extraction(_tree(text, source.limits), MarkdownReader(source.limits))
 
 
 class MarkdownReader(TreeReader):
@@ -131,27 +125,6 @@ def _as_written(nodes: Sequence[Node]) -> Sequence[Node]:
     return out
 
 
-def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
-    """The text after its TOML front matter, and the metadata in it; None if there is none."""
-    front = _TOML.match(text)
-    try:
-        fields = tomllib.loads(front[1]) if front else {}
-    except (ValueError, RecursionError):
-        fields = {}
-    if front is None or not fields:
-        return text, None
-    authors = fields.get("author", fields.get("authors", ""))
-    metadata = StatedMetadata(
-        title=str(fields.get("title", "")),
-        author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
-        language=str(fields.get("language", fields.get("lang", ""))),
-        created=_moment(fields.get("date", "")),
-        modified=_moment(fields.get("lastmod", "")),
-        stated=currency.values_of(fields),
-    )
-    return text[front.end() :], metadata
-
-
 def _unfolded(text: str) -> str:
     """The text with the bodies of MkDocs' containers as text below their titles."""
 
@@ -165,10 +138,6 @@ def _unfolded(text: str) -> str:
         return f"{indent}{title}\n\n{_unfolded(body)}\n"
 
     return _CONTAINER.sub(unfolded, text)
-
-
-def _moment(value: object) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _tree(text: str, limits: ParseLimits) -> Tree:

@@ -426,16 +426,6 @@ def test_cell_over_a_hundred_million_columns_is_cut_to_the_limit(parse: Parse) -
     assert block.rows[1][:2] == ("b", "c")
 
 
-def test_toml_front_matter_is_read(parse: Parse) -> None:
-    front = 'title = "On beams"\nauthors = ["Ada", "Ben"]\ndate = 2024-05-01\n[extra]\nx = 1\n'
-    document = parse(f"+++\n{front}+++\n\n# Beams\n\nText.\n", "a.md")
-    assert list(document.blocks) == [h(1, "Beams"), p("Text.")]
-    stated = (document.title, document.author, document.created)
-    assert stated == ("On beams", "Ada, Ben", "2024-05-01")
-    (block,) = parse("+++\nno toml at all\n+++\n", "a.md").blocks
-    assert "no toml at all" in block.text
-
-
 SESSIONS = """
 Run it like this::
 
