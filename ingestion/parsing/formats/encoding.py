@@ -45,17 +45,9 @@ _SURE = 0.3
 
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff\x1b]")
 _MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
-# Encodings of mainframes, of single vendors, or obsolete: where chardet answers one of these for
-# a short text, it is wrong.
-_UNHEARD_OF = frozenset(
-    {
-        *("cp424", "cp500", "cp875", "cp1026", "cp1140", "cp273", "cp1006", "cp856", "cp864"),
-        *("hp-roman8", "kz1048", "ptcp154", "koi8-t", "iso8859-3", "iso8859-10", "iso8859-14"),
-    }
-)
 # Of a sentence or less, by frequency. The others that chardet knows fit many short texts.
 _USUAL = (
-    *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257"),
+    *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257", "cp874"),
     *("iso8859-2", "koi8-r", "cp932", "cp949", "gb18030", "big5hkscs", "euc_jp", "cp850"),
 )
 
@@ -114,29 +106,26 @@ def detected(data: bytes) -> str:
     first = _BEYOND_ASCII.search(data)
     start = max(first.start() - _CONTEXT_BYTES, 0) if first else 0
     sample = data[start : start + DETECTION_BYTES]
-    guesses = chardet.detect_all(sample, ignore_threshold=True, exclude_encodings=_UNHEARD_OF)
-    names = [one["encoding"] for one in guesses if one["encoding"]]
-    confidence = guesses[0]["confidence"] if guesses else 0.0
-    if not names or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
+    guesses = chardet.detect_all(sample, ignore_threshold=True)
+    if not guesses[0]["encoding"] or _is_damaged_utf8(sample):
         return "utf-8"
-    if confidence > _SURE:
-        return names[0]
+    if guesses[0]["confidence"] > _SURE:
+        return guesses[0]["encoding"]
     shares = ((round(one["confidence"], 3), _known_codec(one["encoding"] or "")) for one in guesses)
     usual = [
         (-share, _USUAL.index(codec))
         for share, codec in shares
         if codec in _USUAL and "\ufffd" not in sample.decode(codec, "replace")
     ]
-    return _USUAL[min(usual)[1]] if usual else names[0]
+    return _USUAL[min(usual)[1]] if usual else guesses[0]["encoding"]
 
 
-def _is_damaged_utf8(sample: bytes, *, is_unsure: bool) -> bool:
+def _is_damaged_utf8(sample: bytes) -> bool:
     """Whether the sample is UTF-8 with a few broken bytes.
 
-    Text in a legacy encoding forms valid multibyte sequences only by accident. If chardet is
-    unsure, a run of broken bytes counts as one.
+    Text in a legacy encoding forms valid multibyte sequences only by accident.
     """
     text = sample.decode("utf-8", "replace")
-    broken = len(re.findall("\ufffd+" if is_unsure else "\ufffd", text))
-    whole = len(_MULTIBYTE.findall(text)) - text.count("\ufffd")
+    broken = text.count("\ufffd")
+    whole = len(_MULTIBYTE.findall(text)) - broken
     return whole >= broken > 0
