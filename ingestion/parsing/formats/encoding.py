@@ -21,20 +21,8 @@ _MARKS = (
 # Text declared as the name on the left is in practice in its superset: encoding.spec.whatwg.org.
 _SUPERSETS = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "shift_jis": "cp932",
-    "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
-}  # fmt: skip
-# Names of encodings in mail and web pages that Python knows by another name.
-_ALIASES = {
-    "x-sjis": "cp932", "x-ms-cp932": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932",
-    "x-euc-jp": "euc_jp", "x-euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ks_c_5601-1989": "cp949",
-    "ksc_5601": "cp949", "windows-949": "cp949", "x-windows-949": "cp949", "x-gbk": "gb18030",
-    "x-gb2312": "gb18030", "gb_2312-80": "gb18030", "cn-gb": "gb18030", "x-x-big5": "big5hkscs",
-    "cn-big5": "big5hkscs", "big5-hkscs": "big5hkscs", "windows-874": "cp874", "dos-874": "cp874",
-    "iso-8859-8-i": "iso8859-8", "iso-8859-8-e": "iso8859-8", "iso-8859-6-i": "iso8859-6",
-    "logical": "iso8859-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252",
-    "x-mac-roman": "mac_roman", "macintosh": "mac_roman", "x-mac-cyrillic": "mac_cyrillic",
-    "koi8-ru": "koi8_u", "utf8mb4": "utf-8", "unicode-1-1-utf-8": "utf-8",
-    "x-unicode20utf8": "utf-8",
+    "shift_jis_2004": "cp932", "euc_jis_2004": "euc_jp", "euc_kr": "cp949", "gb2312": "gb18030",
+    "gbk": "gb18030", "big5": "big5hkscs",
 }  # fmt: skip
 _ISO_2022 = re.compile(rb"\x1b[$(]")
 
@@ -84,11 +72,13 @@ def _decode(data: bytes, declared: str) -> str:
 def _known_codec(declared: str) -> str:
     """Python's name of a declared text encoding; empty for an unknown one."""
     declared = declared.strip().strip("\"'").lower()
-    declared = _ALIASES.get(declared, declared)
     try:
         codec = codecs.lookup(declared) if declared else None
     except (LookupError, ValueError):
-        return ""
+        # It knows more of the names in mail and web pages: x-sjis, windows-874.
+        from chardet.registry import lookup_encoding
+
+        codec = codecs.lookup(known) if (known := lookup_encoding(declared)) else None
     # The standard library's bytes-to-bytes codecs, such as zlib, are not text encodings.
     if codec is None or not getattr(codec, "_is_text_encoding", True):
         return ""
