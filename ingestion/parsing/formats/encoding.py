@@ -60,16 +60,16 @@ def _decode(data: bytes, declared: str) -> str:
             return data.decode("utf-8")
         except UnicodeDecodeError:
             pass
-    if name := _known_codec(declared):
+    if name := known_codec(declared):
         try:
             return data.decode(name)
         except (UnicodeDecodeError, ValueError):
             pass
     encoding = detected(data)
-    return data.decode(_known_codec(encoding) or encoding, "replace")
+    return data.decode(known_codec(encoding) or encoding, "replace")
 
 
-def _known_codec(declared: str) -> str:
+def known_codec(declared: str) -> str:
     """Python's name of a declared text encoding; empty for an unknown one."""
     declared = declared.strip().strip("\"'").lower()
     try:
@@ -101,7 +101,7 @@ def detected(data: bytes) -> str:
         return "utf-8"
     if guesses[0]["confidence"] > _SURE:
         return guesses[0]["encoding"]
-    shares = ((round(one["confidence"], 3), _known_codec(one["encoding"] or "")) for one in guesses)
+    shares = ((round(one["confidence"], 3), known_codec(one["encoding"] or "")) for one in guesses)
     usual = [
         (-share, _USUAL.index(codec))
         for share, codec in shares
