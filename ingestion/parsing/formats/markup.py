@@ -30,7 +30,7 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.formats.web_navigation import without_nav_elements, without_navigation
+from ingestion.parsing.formats.web_navigation import with_roles, without_navigation
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -174,8 +174,7 @@ class HtmlParser:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
         is_cut_off = bool(_BODY.search(text)) and not _BODY_END.search(text)
         text = without_spanning_heads(with_closed_cells(_SPAN.sub(r"\g<1>1000", text)))
-        text = without_nav_elements(text)
-        tree = read_tree(repaired(text), "html", source.limits)
+        tree = read_tree(with_roles(repaired(text)), "html", source.limits)
         tree = Tree(tree.meta, without_navigation(tree.blocks))
         result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)
