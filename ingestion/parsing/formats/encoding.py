@@ -97,9 +97,10 @@ def detected(data: bytes) -> str:
     start = max(first.start() - _CONTEXT_BYTES, 0) if first else 0
     sample = data[start : start + DETECTION_BYTES]
     guesses = chardet.detect_all(sample, ignore_threshold=True)
-    if not guesses[0]["encoding"] or _is_damaged_utf8(sample):
+    confidence = guesses[0]["confidence"]
+    if not guesses[0]["encoding"] or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
         return "utf-8"
-    if guesses[0]["confidence"] > _SURE:
+    if confidence > _SURE:
         return guesses[0]["encoding"]
     shares = ((round(one["confidence"], 3), known_codec(one["encoding"] or "")) for one in guesses)
     usual = [
@@ -110,12 +111,13 @@ def detected(data: bytes) -> str:
     return _USUAL[min(usual)[1]] if usual else guesses[0]["encoding"]
 
 
-def _is_damaged_utf8(sample: bytes) -> bool:
+def _is_damaged_utf8(sample: bytes, *, is_unsure: bool) -> bool:
     """Whether the sample is UTF-8 with a few broken bytes.
 
-    Text in a legacy encoding forms valid multibyte sequences only by accident.
+    Text in a legacy encoding forms valid multibyte sequences only by accident. If chardet is
+    unsure, a run of broken bytes counts as one.
     """
     text = sample.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    whole = len(_MULTIBYTE.findall(text)) - broken
+    broken = len(re.findall("\ufffd+" if is_unsure else "\ufffd", text))
+    whole = len(_MULTIBYTE.findall(text)) - text.count("\ufffd")
     return whole >= broken > 0
