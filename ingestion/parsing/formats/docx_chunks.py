@@ -5,7 +5,6 @@ Programs that write reports embed HTML, web archives (MHT), RTF, plain text and 
 
 from __future__ import annotations
 
-import email
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.protocol import Source
 from ingestion.parsing.registry import parser_for
 
-_READ = (filetypes.HTML, filetypes.RTF, filetypes.TEXT, filetypes.DOCX)
+_READ = (filetypes.HTML, filetypes.EML, filetypes.RTF, filetypes.TEXT, filetypes.DOCX)
 _FOLDER = "chunks"
 
 
@@ -58,8 +57,6 @@ def _blocks(name: str, source: Source, completeness: Completeness) -> list[Block
     with zipfile.ZipFile(source.path) as archive:
         data = archive.read(name)
     extension = PurePosixPath(name).suffix.lower()
-    if extension in (".mht", ".mhtml"):
-        data, extension = _page(data), ".html"
     file_type = filetypes.sniff(data[: filetypes.HEAD_BYTES], f"chunk{extension}")
     if file_type not in _READ:
         return []
@@ -72,17 +69,3 @@ def _blocks(name: str, source: Source, completeness: Completeness) -> list[Block
     for gap in extraction.completeness.gaps:
         completeness.add(gap.unit, gap.why, gap.places, gap.count)
     return blocks
-
-
-def _page(archive: bytes) -> bytes:
-    """The page of a web archive in UTF-8; empty without one."""
-    for part in email.message_from_bytes(archive).walk():
-        if part.get_content_type() == "text/html":
-            payload = part.get_payload(decode=True)
-            data = payload if isinstance(payload, bytes) else b""
-            charset = part.get_content_charset() or ""
-            try:
-                return data.decode(charset).encode() if charset else data
-            except (LookupError, UnicodeDecodeError):
-                return data
-    return b""

@@ -40,10 +40,7 @@ _RUN = re.compile(
 )
 _VERTICAL = re.compile(rb':vertAlign\s+\w+:val="(superscript|subscript|baseline)"')
 _VANISHED = re.compile(rb'<\w+:vanish(?:\s*/>|\s+\w+:val="(?:1|true|on)")')
-_POSITION = re.compile(rb':position\s+\w+:val="(-?)\d')
-_RUN_STYLE = re.compile(rb':rStyle\s+\w+:val="([^"]*)"')
 _RUN_FONT = re.compile(rb':rFonts\s[^<>]*?:(?:ascii|hAnsi)="([^"]*)"')
-_STYLE = re.compile(rb'<(\w+):style\s[^<>]*"character".*?</\1:style>', re.DOTALL)
 _TITLE_STYLE = re.compile(
     rb'<\w+:style\b(?=[^<>]*"paragraph")[^<>]*:styleId="([^"]*)"[^<>]*>\s*<\w+:name\s[^<>]*"title"',
     re.IGNORECASE,
@@ -51,7 +48,6 @@ _TITLE_STYLE = re.compile(
 _STYLED = re.compile(
     rb'<(\w+):p(?:\s[^<>]*)?>\s*<\1:pPr>\s*<\1:pStyle\s[^<>"]*"([^"]*)".*?</\1:p>', re.DOTALL
 )
-_STYLE_ID = re.compile(rb':styleId="([^"]*)"')
 _SYMBOL = re.compile(rb"<(\w+):sym\s([^<>]*)/>")
 _BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
 # A capital in a frame, and the start of the paragraph that it begins.
@@ -98,19 +94,17 @@ def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
     The headers stand before the first paragraph of the body, the footers after its last one.
     """
     names = set(archive.namelist())
-    scripts = _script_styles(read_member(archive, _STYLES))
-    comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), scripts, {})))
+    comments = dict(_comments(_repaired(read_member(archive, _COMMENTS), {})))
     parts = charts_with_axes(archive)
     for name in names.intersection((_BODY, *_NOTES)):
         part = read_member(archive, name)
         part = _CONTROL.sub(b"", part) if _ROW_CONTROL.search(part) else part
-        parts[name] = _repaired(part, scripts, comments)
+        parts[name] = _repaired(part, comments)
     if body := parts.get(_BODY):
         targets = relations(archive, _BODY)
         body = _CHUNK.sub(lambda match: _chunk(match, targets), body)
         top, bottom = (
-            b"".join(_repaired(part, scripts, {}) for part in margins)
-            for margins in margin_parts(archive)
+            b"".join(_repaired(part, {}) for part in margins) for margins in margin_parts(archive)
         )
         body = _BODY_START.sub(lambda match: match[0] + top, body, count=1)
         parts[_BODY] = _BODY_END.sub(lambda match: bottom + match[0], body, count=1)
@@ -151,7 +145,7 @@ def margin_parts(archive: zipfile.ZipFile) -> tuple[list[bytes], list[bytes]]:
     return list(margins["header"].values()), list(margins["footer"].values())
 
 
-def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str, str]) -> bytes:
+def _repaired(part: bytes, comments: Mapping[str, str]) -> bytes:
     part = _HYPHEN.sub(rb"<\1:t>-</\1:t>", without_hidden(part))
     if b":ffData>" in part:
         part = _FIELD.sub(_field, part)
@@ -163,13 +157,8 @@ def _repaired(part: bytes, scripts: Mapping[bytes, bytes], comments: Mapping[str
     if comments:
         part = _COMMENT_MARK.sub(lambda match: _comment(match, comments), part)
     has_symbols = any(is_symbol_font(plain(font)) for font in set(_RUN_FONT.findall(part)))
-    if (
-        has_symbols
-        or b":vertAlign" in part
-        or b":position" in part
-        or (scripts and b":rStyle" in part)
-    ):
-        part = _RUN.sub(lambda match: _run(match, scripts), part)
+    if has_symbols or b":vertAlign" in part:
+        part = _RUN.sub(_run, part)
     return without_private(part)
 
 
@@ -184,33 +173,11 @@ def _shown(run: re.Match[bytes]) -> bytes:
     return run[1] + run[3] + run[4] + with_texts(run[5], lambda text: "")
 
 
-def _run(match: re.Match[bytes], scripts: Mapping[bytes, bytes]) -> bytes:
+def _run(match: re.Match[bytes]) -> bytes:
     """A run with its symbols in Unicode, and raised or lowered if it is."""
     style = match[3].partition(b"rPrChange")[0]
-    script = _script(style, match[5], scripts)
-    return readable_run(match, _RUN_FONT.search(style), script, _BREAKS)
-
-
-def _script(style: bytes, rest: bytes, scripts: Mapping[bytes, bytes]) -> bytes:
-    if vertical := _VERTICAL.search(style):
-        return vertical[1]
-    named = _RUN_STYLE.search(style)
-    if named and named[1] in scripts:
-        return scripts[named[1]]
-    # Converters raise a note's number by its position; other text is shifted for its looks.
-    position = _POSITION.search(style)
-    if position and re.fullmatch(r"[\d,*+-]{1,5}", texts(rest)):
-        return b"subscript" if position[1] else b"superscript"
-    return b""
-
-
-def _script_styles(styles: bytes) -> dict[bytes, bytes]:
-    """The character styles for raised and lowered text, by identifier."""
-    if b":vertAlign" not in styles:
-        return {}
-    blocks = (match[0] for match in _STYLE.finditer(styles))
-    found = ((_STYLE_ID.search(block), _VERTICAL.search(block)) for block in blocks)
-    return {name[1]: script[1] for name, script in found if name and script}
+    vertical = _VERTICAL.search(style)
+    return readable_run(match, _RUN_FONT.search(style), vertical[1] if vertical else b"")
 
 
 def _field(match: re.Match[bytes]) -> bytes:

@@ -21,20 +21,8 @@ _MARKS = (
 # Text declared as the name on the left is in practice in its superset: encoding.spec.whatwg.org.
 _SUPERSETS = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "shift_jis": "cp932",
-    "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
-}  # fmt: skip
-# Names of encodings in mail and web pages that Python knows by another name.
-_ALIASES = {
-    "x-sjis": "cp932", "x-ms-cp932": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932",
-    "x-euc-jp": "euc_jp", "x-euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ks_c_5601-1989": "cp949",
-    "ksc_5601": "cp949", "windows-949": "cp949", "x-windows-949": "cp949", "x-gbk": "gb18030",
-    "x-gb2312": "gb18030", "gb_2312-80": "gb18030", "cn-gb": "gb18030", "x-x-big5": "big5hkscs",
-    "cn-big5": "big5hkscs", "big5-hkscs": "big5hkscs", "windows-874": "cp874", "dos-874": "cp874",
-    "iso-8859-8-i": "iso8859-8", "iso-8859-8-e": "iso8859-8", "iso-8859-6-i": "iso8859-6",
-    "logical": "iso8859-8", "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-cp1252": "cp1252",
-    "x-mac-roman": "mac_roman", "macintosh": "mac_roman", "x-mac-cyrillic": "mac_cyrillic",
-    "koi8-ru": "koi8_u", "utf8mb4": "utf-8", "unicode-1-1-utf-8": "utf-8",
-    "x-unicode20utf8": "utf-8",
+    "shift_jis_2004": "cp932", "euc_jis_2004": "euc_jp", "euc_kr": "cp949", "gb2312": "gb18030",
+    "gbk": "gb18030", "big5": "big5hkscs",
 }  # fmt: skip
 _ISO_2022 = re.compile(rb"\x1b[$(]")
 
@@ -45,17 +33,9 @@ _SURE = 0.3
 
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff\x1b]")
 _MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
-# Encodings of mainframes, of single vendors, or obsolete: where chardet answers one of these for
-# a short text, it is wrong.
-_UNHEARD_OF = frozenset(
-    {
-        *("cp424", "cp500", "cp875", "cp1026", "cp1140", "cp273", "cp1006", "cp856", "cp864"),
-        *("hp-roman8", "kz1048", "ptcp154", "koi8-t", "iso8859-3", "iso8859-10", "iso8859-14"),
-    }
-)
 # Of a sentence or less, by frequency. The others that chardet knows fit many short texts.
 _USUAL = (
-    *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257"),
+    *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257", "cp874"),
     *("iso8859-2", "koi8-r", "cp932", "cp949", "gb18030", "big5hkscs", "euc_jp", "cp850"),
 )
 
@@ -80,23 +60,25 @@ def _decode(data: bytes, declared: str) -> str:
             return data.decode("utf-8")
         except UnicodeDecodeError:
             pass
-    if name := _known_codec(declared):
+    if name := known_codec(declared):
         try:
             return data.decode(name)
         except (UnicodeDecodeError, ValueError):
             pass
     encoding = detected(data)
-    return data.decode(_known_codec(encoding) or encoding, "replace")
+    return data.decode(known_codec(encoding) or encoding, "replace")
 
 
-def _known_codec(declared: str) -> str:
+def known_codec(declared: str) -> str:
     """Python's name of a declared text encoding; empty for an unknown one."""
     declared = declared.strip().strip("\"'").lower()
-    declared = _ALIASES.get(declared, declared)
     try:
         codec = codecs.lookup(declared) if declared else None
     except (LookupError, ValueError):
-        return ""
+        # It knows more of the names in mail and web pages: x-sjis, windows-874.
+        from chardet.registry import lookup_encoding
+
+        codec = codecs.lookup(known) if (known := lookup_encoding(declared)) else None
     # The standard library's bytes-to-bytes codecs, such as zlib, are not text encodings.
     if codec is None or not getattr(codec, "_is_text_encoding", True):
         return ""
@@ -114,20 +96,19 @@ def detected(data: bytes) -> str:
     first = _BEYOND_ASCII.search(data)
     start = max(first.start() - _CONTEXT_BYTES, 0) if first else 0
     sample = data[start : start + DETECTION_BYTES]
-    guesses = chardet.detect_all(sample, ignore_threshold=True, exclude_encodings=_UNHEARD_OF)
-    names = [one["encoding"] for one in guesses if one["encoding"]]
-    confidence = guesses[0]["confidence"] if guesses else 0.0
-    if not names or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
+    guesses = chardet.detect_all(sample, ignore_threshold=True)
+    confidence = guesses[0]["confidence"]
+    if not guesses[0]["encoding"] or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
         return "utf-8"
     if confidence > _SURE:
-        return names[0]
-    shares = ((round(one["confidence"], 3), _known_codec(one["encoding"] or "")) for one in guesses)
+        return guesses[0]["encoding"]
+    shares = ((round(one["confidence"], 3), known_codec(one["encoding"] or "")) for one in guesses)
     usual = [
         (-share, _USUAL.index(codec))
         for share, codec in shares
         if codec in _USUAL and "\ufffd" not in sample.decode(codec, "replace")
     ]
-    return _USUAL[min(usual)[1]] if usual else names[0]
+    return _USUAL[min(usual)[1]] if usual else guesses[0]["encoding"]
 
 
 def _is_damaged_utf8(sample: bytes, *, is_unsure: bool) -> bool:

@@ -9,9 +9,7 @@ from typing import Any
 from ingestion.domain import Block, BlockKind
 from ingestion.files import filetypes
 from ingestion.parsing.formats.encoding import decode
-from ingestion.parsing.formats.header_rows import Grid, has_header_row
 from ingestion.parsing.formats.markup import TOO_DEEP_WARNING, plain_text
-from ingestion.parsing.formats.table_regions import tables_in
 from ingestion.parsing.formats.text import PARAGRAPH_CHARS, paragraph_blocks
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source
@@ -135,8 +133,6 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
         named = any(isinstance(item, tuple) and _label(item, key) for item in value)
         for item in value:
             yield from _record(item, level, key, are_named=named)
-    elif grid := _table(value):
-        yield from tables_in(grid)
     else:
         yield from paragraph_blocks("\n".join(_flat(value, path)))
 
@@ -183,17 +179,7 @@ def _object(pairs: tuple[tuple[str, Any], ...], path: str, level: int) -> Iterat
 
 
 def _is_section(value: Any) -> bool:
-    return isinstance(value, tuple) or _holds_objects(value) or bool(_table(value))
-
-
-def _table(value: Any) -> Grid:
-    """The rows of a list of lists whose first one names the columns; none of another value."""
-    if not (isinstance(value, list) and value and all(isinstance(row, list) for row in value)):
-        return []
-    if any(isinstance(cell, list | tuple) for row in value for cell in row):
-        return []
-    grid = [list(map(_scalar, row)) for row in value]
-    return grid if has_header_row(grid) else []
+    return isinstance(value, tuple) or _holds_objects(value)
 
 
 def _holds_objects(value: Any) -> bool:

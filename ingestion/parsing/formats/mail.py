@@ -162,7 +162,8 @@ class _MessageReader:
         attachments: list[str] = []
         attached: list[Message] = []
         self._message = message
-        yield from self._part(message, attachments, attached, level)
+        # Headings of the body are below the subject.
+        yield from self._part(message, attachments, attached, level - (not subject))
         for inner in attached:
             yield from self.message(inner, level + 1)
         if attachments:
@@ -258,7 +259,6 @@ class _MessageReader:
             body = HtmlParser().extract(source)
             self._warnings += body.warnings
             for block in body.blocks:
-                # Headings of the body are below the subject.
                 below = min(level + block.level, 6)
                 is_heading = block.kind is BlockKind.HEADING
                 yield replace(block, level=below) if is_heading else block

@@ -30,7 +30,7 @@ from ingestion.parsing.formats.pandoc_tree import (
     strip_tags,
 )
 from ingestion.parsing.formats.text import paragraph_blocks
-from ingestion.parsing.formats.web_navigation import without_nav_elements, without_navigation
+from ingestion.parsing.formats.web_navigation import with_roles, without_navigation
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 
@@ -202,8 +202,8 @@ class HtmlParser:
         text = with_closed_cells(_SPAN.sub(r"\g<1>1000", text))
         # Of a first row of <th> pandoc makes a head, and cuts its cells off at its end: of those
         # that span several rows the cells of the next ones moved to the left.
-        text = without_nav_elements(_HEADER_CELL.sub(_as_data, text))
-        tree = read_tree(repaired(text), "html", source.limits)
+        text = _HEADER_CELL.sub(_as_data, text)
+        tree = read_tree(with_roles(repaired(text)), "html", source.limits)
         tree = Tree(tree.meta, without_navigation(tree.blocks))
         result = extraction(tree, TreeReader())
         result.blocks = with_asides(result.blocks)

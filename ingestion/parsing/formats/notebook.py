@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ingestion.domain import Completeness, Unit, Why
 from ingestion.errors import DamagedFile
@@ -32,16 +32,16 @@ _PLAIN_TEXT = "text/plain"
 
 
 class NotebookParser:
-    """Formats 3 and newer. The title is that in the metadata, or the only top heading."""
+    """Formats 4 and newer. The title is that in the metadata, or the only top heading."""
 
     name = "pandoc-notebook"
 
     def extract(self, source: Source) -> Extraction:
         notebook = _load(decode(source.path.read_bytes()))
-        texts = [_joined(cell.get("source") or cell.get("input")) for cell in _cells(notebook)]
+        texts = [_joined(cell.get("source")) for cell in notebook["cells"]]
         if any(is_too_deep(text) for text in texts):
             return plain_text("\n\n".join(texts), TOO_DEEP_WARNING)
-        cells = [_cell(*pair) for pair in zip(_cells(notebook), texts, strict=True)]
+        cells = [_cell(*pair) for pair in zip(notebook["cells"], texts, strict=True)]
         metadata = notebook.get("metadata")
         whole = {
             "nbformat": 4,
@@ -64,41 +64,27 @@ def _load(text: str) -> Json:
             f"This Jupyter notebook is not valid JSON: {error}. It was probably cut off or "
             "contains merge conflict markers. Open it in Jupyter, save it and upload it again."
         ) from error
-    if not isinstance(notebook, dict) or "nbformat" not in notebook or not _are_cells(notebook):
+    is_one = isinstance(notebook, dict) and "nbformat" in notebook
+    if not is_one or not _are_cells(notebook.get("cells")):
         raise DamagedFile(
-            "This file is JSON but not a Jupyter notebook: it lacks “nbformat” or “cells”. Open it "
-            "in Jupyter and save it again, or upload it with the right extension."
+            "This file is JSON but not a Jupyter notebook of format 4: it lacks “nbformat” or "
+            "“cells”. Open it in Jupyter and save it again, or upload it with the right extension."
         )
-    return notebook
+    return cast(Json, notebook)
 
 
-def _are_cells(notebook: Json) -> bool:
-    """Whether the cells have the structure that the format requires."""
-    groups = notebook.get("worksheets", [notebook])
-    return isinstance(groups, list) and all(
-        isinstance(group, dict)
-        and isinstance(group.get("cells"), list)
-        and all(isinstance(cell, dict) for cell in group["cells"])
-        for group in groups
-    )
-
-
-def _cells(notebook: Json) -> list[Json]:
-    """All cells; format 3 keeps them in worksheets."""
-    return [cell for group in notebook.get("worksheets", [notebook]) for cell in group["cells"]]
+def _are_cells(cells: object) -> bool:
+    return isinstance(cells, list) and all(isinstance(cell, dict) for cell in cells)
 
 
 def _cell(cell: Json, text: str) -> Json:
-    """The cell in format 4; pandoc refuses a notebook with a single invalid cell.
+    """The cell as it should be; pandoc refuses a notebook with a single invalid cell.
 
     Raw cells, which are meant for other programs, are kept as code.
     """
-    kind, level = cell.get("cell_type"), cell.get("level")
+    kind = cell.get("cell_type")
     if kind == "markdown":
         return {"cell_type": "markdown", "metadata": {}, "source": text}
-    if kind == "heading":
-        marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
-        return {"cell_type": "markdown", "metadata": {}, "source": f"{marks} {text}"}
     outputs = _short(cell.get("outputs")) if kind == "code" else []
     return {
         "cell_type": "code",
@@ -111,7 +97,7 @@ def _cell(cell: Json, text: str) -> Json:
 
 def _counts(notebook: Json) -> Completeness:
     """How many cells have output, and of how many it is shortened."""
-    texts = [_text_of(outputs) for cell in _cells(notebook) if (outputs := cell.get("outputs"))]
+    texts = [_text_of(outputs) for cell in notebook["cells"] if (outputs := cell.get("outputs"))]
     completeness = Completeness(others={Unit.OUTPUT: len(texts)})
     short = sum(len(text) > OUTPUT_CHARS for text in texts)
     completeness.add(Unit.OUTPUT, Why.SHORTENED, count=short)
@@ -135,7 +121,7 @@ def _short(outputs: object) -> list[Json]:
 def _plain(output: object) -> str:
     if not isinstance(output, dict):
         return ""
-    if output.get("output_type") in ("error", "pyerr"):
+    if output.get("output_type") == "error":
         return f"{output.get('ename', '')}: {output.get('evalue', '')}"
     data = output.get("data")
     text = data.get(_PLAIN_TEXT) if isinstance(data, dict) else None

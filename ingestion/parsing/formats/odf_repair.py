@@ -18,7 +18,6 @@ from ingestion.parsing.formats.ooxml import (
     plain,
     read_member,
     without_private,
-    word_before,
 )
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
@@ -73,8 +72,7 @@ _DRAWN_BESIDE_TEXT = re.compile(_DRAWN)
 _BOX = re.compile(rb"<draw:text-box\b[^<>]*>(.*)</draw:text-box>", re.DOTALL)
 _MOST_BESIDE = 20  # boxes in a paragraph, each of which takes a pass over the content; a guess
 _BODY_START = re.compile(rb"<office:text(?:\s[^<>]*)?(?<!/)>")
-# The text in Unicode, of a text and what is before it.
-_Change = Callable[[str, str], str]
+_Change = Callable[[str], str]
 
 
 def repaired_parts(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -191,22 +189,14 @@ def _changes(part: bytes) -> dict[bytes, _Change]:
     """How the text in a style is to be changed, for the styles of raised text and symbol fonts."""
     fonts = {name: plain(family).strip("'") for name, family in _FONT.findall(part)}
     changes: dict[bytes, _Change] = {
-        name: partial(_in_font, fonts[font])
+        name: partial(in_unicode, font=fonts[font])
         for name, font in _FONT_STYLE.findall(part)
         if is_symbol_font(fonts.get(font, ""))
     }
     for name, minus, position in _RAISING_STYLE.findall(part):
         if position != b"0":
-            changes[name] = _lowered if minus or position == b"sub" else superscript
+            changes[name] = subscript if minus or position == b"sub" else superscript
     return changes
-
-
-def _in_font(font: str, text: str, before: str) -> str:
-    return in_unicode(text, font)
-
-
-def _lowered(text: str, before: str) -> str:
-    return subscript(text)
 
 
 def _rewritten(part: bytes, changes: Mapping[bytes, _Change]) -> bytes:
@@ -217,7 +207,7 @@ def _rewritten(part: bytes, changes: Mapping[bytes, _Change]) -> bytes:
         change = changes.get(match[2])
         if change is None:
             return match[0]
-        return match[1] + escaped(change(plain(match[3]), word_before(match, _PARAGRAPH)))
+        return match[1] + escaped(change(plain(match[3])))
 
     part = _RUBY.sub(ruby, part) if b"<text:ruby" in part else part
     part = _SPAN.sub(span, part) if changes else part

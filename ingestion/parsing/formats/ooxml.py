@@ -21,8 +21,8 @@ TAG = re.compile(rb"<[^<>]*>")
 CHART_TITLE = re.compile(rb"<((?:\w+:)?)title>(.*?)</\1title>", re.DOTALL)
 _CHART = re.compile(r"(?:word|ppt)/charts/chart\w*\.xml")
 _PARAGRAPH = b"<a:p><a:r><a:t>(%s)</a:t></a:r></a:p>"
+_SCRIPTS = {b"subscript": subscript, b"superscript": superscript}
 _PRIVATE = re.compile(rb"\xef[\x80-\x83][\x80-\xbf]")  # U+F000 to U+F0FF
-_BEFORE = 500  # bytes, mostly tags; a guess
 _TEXT = re.compile(rb"(<((?:\w+:)?t)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</\2>)")
 _ATTRIBUTE = re.compile(rb'(?:\w+:)?(\w+)="([^"]*)"')
 _RELATION = re.compile(rb"<(?:\w+:)?Relationship\s[^<>]*>")
@@ -117,29 +117,17 @@ def without_private(part: bytes) -> bytes:
     return _PRIVATE.sub(lambda match: escaped(in_unicode(match[0].decode(), "")), part)
 
 
-def word_before(match: re.Match[bytes], breaks: re.Pattern[bytes]) -> str:
-    """The text before a match, from the last of these breaks on."""
-    window = match.string[max(0, match.start() - _BEFORE) : match.start()]
-    # A tag may be cut at the beginning.
-    return plain(TAG.sub(b"", breaks.split(window)[-1]).rpartition(b">")[2])
-
-
-def readable_run(
-    run: re.Match[bytes], font: re.Match[bytes] | None, script: bytes, breaks: re.Pattern[bytes]
-) -> bytes:
+def readable_run(run: re.Match[bytes], font: re.Match[bytes] | None, script: bytes) -> bytes:
     """A run with its symbols in Unicode, raised or lowered as `script` says.
 
     The groups 1, 3 and 4 of a run are its start with its properties, 5 is the rest. The name of its
-    `font` is a group; a word does not go on beyond `breaks`.
+    `font` is a group.
     """
     rest = run[5]
     if font and is_symbol_font(plain(font[1])):
         rest = with_texts(rest, lambda text: in_unicode(text, plain(font[1])))
-    if script == b"subscript":
-        rest = with_texts(rest, subscript)
-    elif script == b"superscript":
-        before = word_before(run, breaks)
-        rest = with_texts(rest, lambda text: superscript(text, before))
+    if script in _SCRIPTS:
+        rest = with_texts(rest, _SCRIPTS[script])
     return run[1] + run[3] + run[4] + rest
 
 

@@ -67,10 +67,8 @@ def strip_tags(source: str) -> str:
 
 def _raised(match: re.Match[str]) -> str:
     """The text of <sup> or <sub>, raised or lowered."""
-    if match[1] in "bB":
-        return subscript(match[2])
-    before = match.string[max(0, match.start() - 50) : match.start()]
-    return superscript(_without_brackets(match[2]), before)
+    is_lowered = match[1] in "bB"
+    return subscript(match[2]) if is_lowered else superscript(_without_brackets(match[2]))
 
 
 def _without_brackets(text: str) -> str:
@@ -115,10 +113,7 @@ class TreeReader:
         """The plain text of inline nodes."""
         text, is_after_picture = "", False
         for node in _with_raised(nodes):
-            if node["t"] == "Superscript":
-                added = superscript(_without_brackets(self.text(node["c"])), text[-50:])
-            else:
-                added = self._inline(node)
+            added = self._inline(node)
             is_picture = node["t"] in ("Image", "Link") and _is_picture(node)
             if (is_picture or is_after_picture) and text[-1:].isalnum() and added[:1].isalnum():
                 text += " "
@@ -279,6 +274,8 @@ class TreeReader:
             return self.text(content)
         if kind == "Subscript":
             return subscript(self.text(content))
+        if kind == "Superscript":
+            return superscript(_without_brackets(self.text(content)))
         if kind == "Span" and _leads_back(content[0]):
             return ""
         if kind in ("Span", "Cite", "Quoted"):
@@ -308,7 +305,7 @@ class TreeReader:
         if _leads_back(attr) or ("#" in address and _PERMALINK.fullmatch(text)):
             return ""
         if "footnote-reference" in attr[1]:
-            return superscript(_without_brackets(text), "")
+            return superscript(_without_brackets(text))
         return text
 
     def _code(self, attr: Attr, code: str) -> str:

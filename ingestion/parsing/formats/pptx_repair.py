@@ -18,7 +18,6 @@ from ingestion.parsing.formats.ooxml import (
     read_member,
     relations,
     texts,
-    word_before,
 )
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
@@ -31,7 +30,6 @@ _RUN = re.compile(
 )
 _BASELINE = re.compile(rb'<a:rPr\s[^<>]*\bbaseline="(-?)[1-9]')
 _FONT = re.compile(rb'<a:(latin|sym)\s[^<>]*\btypeface="([^"]*)"')
-_BREAKS = re.compile(rb"</?a:(?:p|br|tab)\b")
 _COMMENT = re.compile(rb"<(p\d*):cm\s([^<>]*)>(.*?)</\1:cm>", re.DOTALL)
 _REPLY = re.compile(rb"<(p\d*):reply\s([^<>]*)>(.*?)</\1:reply>", re.DOTALL)
 _OLD_TEXT = re.compile(rb"<p:text>([^<]*)</p:text>")
@@ -68,8 +66,7 @@ def _run(match: re.Match[bytes]) -> bytes:
             text = "".join(parts)
             break
     if baseline := _BASELINE.match(match[2]):
-        word = word_before(match, _BREAKS)
-        text = subscript(text) if baseline[1] else superscript(text, word)
+        text = subscript(text) if baseline[1] else superscript(text)
     return match[1] + match[2] + match[3] + escaped(text)
 
 

@@ -72,8 +72,6 @@ _OBJECTS = re.compile(
 )
 # That `.. class::` documents a class (Sphinx) rather than naming a style (docutils).
 _CLASS = re.compile(r"[A-Z(.]")
-# Docutils' document title.
-_TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
 _FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):[ \t]*(.*)$", re.MULTILINE)
 _DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
 _LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
@@ -104,7 +102,7 @@ class RstParser:
             return plain_text(text, TOO_DEEP_WARNING)
         missing: list[str] = []
         tree = read_tree(prepared(text, missing), "rst", source.limits)
-        metadata = _metadata(tree, has_top_title=bool(_TOP_TITLE.match(text)))
+        metadata = _metadata(tree)
         nodes = [*map(_without_aside, tree.blocks[:2]), *tree.blocks[2:]]
         blocks = RstReader(_labels(text)).blocks(_without_anchors(nodes))
         result = Extraction(blocks, metadata)
@@ -334,20 +332,17 @@ def _without_aside(node: Node) -> Node:
     return {**node, "c": [one for one in node["c"] if text(one[0]).strip().lower() not in _ASIDE]}
 
 
-def _metadata(tree: Tree, *, has_top_title: bool) -> StatedMetadata:
+def _metadata(tree: Tree) -> StatedMetadata:
     """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
     metadata = tree_metadata(tree.meta)
     reader = RstReader()
-    title = metadata.title
-    if has_top_title and tree.blocks and tree.blocks[0]["t"] == "Header":
-        title = reader.text(tree.blocks[0]["c"][2])
     fields: dict[str, Any] = {}
     lists = (node["c"] for node in tree.blocks[:2] if node["t"] == "DefinitionList")
     for term, definitions in chain.from_iterable(lists):
         if name := _DOCINFO.get(reader.text(term).strip().lower()):
             text = " ".join(block.text for part in definitions for block in reader.blocks(part))
             fields.setdefault(name, text)
-    return replace(metadata, title=title, **fields)
+    return replace(metadata, **fields)
 
 
 PARSER = RstParser()

@@ -7,12 +7,12 @@ pages outside Windows.
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ingestion.parsing.formats.asides import comment_mark, comment_text
+from ingestion.parsing.formats.encoding import known_codec
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEEDED = re.compile(
-    rb"\\(?:deleted|mvf|v|super|sub|up\d|dn\d|header[lrf]?|footer[lrf]?|annotation|shptxt|dptxbxtext|fcharset2)\b|\\u-"
+    rb"\\(?:deleted|mvf|v|super|sub|header[lrf]?|footer[lrf]?|annotation|shptxt|dptxbxtext|fcharset2)\b|\\u-"
 )
 _FONT = re.compile(rb"\{\\f(\d+)(?:\\[a-z]+-?\d* ?|\{[^{}]*\}|\s)*([^{};\\]+)")
 _MARGINS = {
@@ -38,7 +38,6 @@ _MARGINS = {
 _RAW = frozenset(
     b"fonttbl colortbl stylesheet info pict object listtable listoverridetable revtbl".split()
 )
-_BREAKS = frozenset(b"par cell row tab line sect page".split())
 _CHARACTERS = {
     b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“",
     b"rdblquote": "”", b"bullet": "•", b"tab": " ", b"line": " ", b"par": " ",
@@ -46,8 +45,6 @@ _CHARACTERS = {
 _SYMBOLS = {b"~": " ", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\"}
 # Of paragraphs; within a comment they would end the one that it is on.
 _PARAGRAPH = frozenset(b"par pard s intbl itap ls ilvl".split())
-_RAISED_NUMBER = re.compile(r"[\d,*+-]{1,5}")
-_BEFORE = 20  # characters of a word; a guess
 _PAGE_NUMBER = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _SYMBOL_FIELD = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+"?([^"\\]+)', re.IGNORECASE)
 
@@ -92,12 +89,11 @@ class _Field:
 class _Group:
     """The state within braces; a group begins with that of the one around it.
 
-    `script` is 1 for raised text, -1 for lowered; text moved `by_position` may be neither.
+    `script` is 1 for raised text, -1 for lowered.
     `left_out` is the control word that hides or deletes the text.
     """
 
     script: int = 0
-    by_position: bool = False
     left_out: bytes = b""
     is_raw: bool = False
     is_instruction: bool = False
@@ -117,14 +113,6 @@ class _Output:
     has_page_number: bool = False
 
 
-def _is_codec(page: int) -> bool:
-    try:
-        codecs.lookup(f"cp{page}")
-    except LookupError:
-        return False
-    return True
-
-
 class _Rewriter:
     def __init__(self, rtf: bytes) -> None:
         self._rtf = rtf
@@ -138,13 +126,12 @@ class _Rewriter:
         self._stack: list[_Group] = []
         self._outputs = [_Output()]
         self._margins: dict[tuple[str, str], bytes] = {}
-        self._before = ""
         self._author = ""
         self._skip = 0
         self._drops_fallback = False
         self._hidden = 0
         page = re.search(rb"\\ansicpg(\d+)", rtf[:400])
-        self._codec = f"cp{int(page[1])}" if page and _is_codec(int(page[1])) else "cp1252"
+        self._codec = known_codec(f"cp{int(page[1])}" if page else "") or "cp1252"
 
     def rewritten(self) -> tuple[bytes, int]:
         position = 0
@@ -187,7 +174,6 @@ class _Rewriter:
             pass
         self._outputs.append(_Output(kind, len(self._stack), [b"{"]))
         self._group.is_raw = False
-        self._before = ""
 
     def _end(self, output: _Output) -> None:
         text = " ".join("".join(output.texts).split())
@@ -217,11 +203,8 @@ class _Rewriter:
         self._format(word, number)
         if word in _CHARACTERS and not self._group.is_raw:
             self._outputs[-1].texts.append(_CHARACTERS[word])
-            self._before += _CHARACTERS[word]
             if self._group.left_out and word != b"par":
                 return
-        if word in _BREAKS:
-            self._before = ""
         self._write(match[0])
 
     def _destination(self, word: bytes) -> bool:
@@ -266,9 +249,8 @@ class _Rewriter:
         group, is_on = self._group, number != b"0"
         if word in (b"deleted", b"mvf", b"v"):
             group.left_out = word if is_on else group.left_out.removeprefix(word)
-        elif word in (b"super", b"sub", b"up", b"dn"):
-            group.script = (1 if word in (b"super", b"up") else -1) * is_on
-            group.by_position = word in (b"up", b"dn")
+        elif word in (b"super", b"sub"):
+            group.script = (1 if word == b"super" else -1) * is_on
         elif word == b"nosupersub":
             group.script = 0
         elif word == b"plain":
@@ -317,10 +299,8 @@ class _Rewriter:
         wanted = text
         if group.font or any("\uf020" <= char <= "\uf0ff" for char in text):
             wanted = in_unicode(text, group.font)
-        if group.script and not (group.by_position and not _RAISED_NUMBER.fullmatch(text.strip())):
-            raised = group.script > 0
-            wanted = superscript(wanted, self._before) if raised else subscript(wanted)
+        if group.script:
+            wanted = superscript(wanted) if group.script > 0 else subscript(wanted)
         output.texts.append(wanted)
-        self._before = (self._before + wanted)[-_BEFORE:]
         self._write(source if wanted == text else _escapes(wanted))
         return wanted == text

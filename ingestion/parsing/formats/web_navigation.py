@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ingestion.parsing.formats.pandoc_tree import Node, TreeReader, strip_tags
+from ingestion.parsing.formats.pandoc_tree import Node, TreeReader
 
-_NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
-_NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
-_HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
+_NAVIGATION = re.compile(r"<(/?)nav(?=[\s>])[^<>]*", re.IGNORECASE)
 _BODY_TEXT = re.compile(r"\w")
 # Of most notices: cookie-banner, cookieConsent, onetrust-consent-sdk, CybotCookiebotDialog.
 _COOKIES = re.compile(
@@ -38,18 +36,17 @@ LINKED_SHARE = 0.6  # of a menu's letters; a guess
 _MOST_UNLINKED = {"Para": 40, "Plain": 40, "BulletList": 40, "Table": 200}
 
 
-def without_nav_elements(text: str) -> str:
-    """The page without its <nav> elements, unless nothing else would remain."""
-    parts: list[str] = []
-    position = 0
-    while opening := _NAVIGATION.search(text, position):
-        closing = _NAVIGATION_END.search(text, opening.end())
-        if closing is None:
-            break
-        parts.append(text[position : opening.start()])
-        position = closing.end()
-    rest = "".join([*parts, text[position:]])
-    return rest if parts and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
+def with_roles(page: str) -> str:
+    """The page with its <nav> elements, which pandoc's tree has not, as elements of that role.
+
+    Unchanged if one has no end.
+    """
+    tags = [bool(tag[1]) for tag in _NAVIGATION.finditer(page)]
+    return _NAVIGATION.sub(_with_role, page) if 2 * sum(tags) == len(tags) else page
+
+
+def _with_role(tag: re.Match[str]) -> str:
+    return "</div" if tag[1] else '<div role="navigation"'
 
 
 def without_navigation(nodes: Sequence[Node]) -> list[Node]:

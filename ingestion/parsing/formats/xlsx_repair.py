@@ -21,7 +21,6 @@ from ingestion.parsing.formats.ooxml import (
 _RUN = re.compile(rb"(<((?:\w+:)?)r>\s*<\2rPr>)(.{0,2000}?)(</\2rPr>)(.*?)(?=</\2r>)", re.DOTALL)
 _VERTICAL = re.compile(rb'vertAlign\s+val="(superscript|subscript)"')
 _FONT = re.compile(rb'rFont\s+val="([^"]*)"')
-_TEXT_START = re.compile(rb"<(?:\w+:)?(?:si|is)>")
 _COMMENT = re.compile(rb"<((?:\w+:)?)comment\s([^<>]*)>(.*?)</\1comment>", re.DOTALL)
 _AUTHOR = re.compile(rb"<((?:\w+:)?)author>([^<]*)</\1author>|<(?:\w+:)?author\s*/>")
 _THREADED = re.compile(
@@ -56,7 +55,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 def _run(match: re.Match[bytes]) -> bytes:
     vertical = _VERTICAL.search(match[3])
     script = vertical[1] if vertical else b""
-    return readable_run(match, _FONT.search(match[3]), script, _TEXT_START)
+    return readable_run(match, _FONT.search(match[3]), script)
 
 
 def comments_on(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:

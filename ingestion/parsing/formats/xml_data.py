@@ -13,9 +13,9 @@ from xml.parsers.expat import errors
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
-from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.markup import decode_html, plain_text
 from ingestion.parsing.formats.pandoc_tree import strip_tags
+from ingestion.parsing.formats.tabular import table_of
 from ingestion.parsing.formats.text import paragraph_blocks
 from ingestion.parsing.formats.zip_safety import UNREADABLE
 from ingestion.parsing.limits import MIB, ParseLimits
@@ -234,15 +234,13 @@ class _XmlReader:
     def _table(self, element: Element) -> Block | None:
         """A table in HTML's markup, as in JATS, or in CALS, as in DITA; None without rows."""
         rows = [
-            [cell.text() for cell in row.children() if cell.name in ("td", "th", "entry")]
+            [(cell.text(), 1, 1) for cell in row.children() if cell.name in ("td", "th", "entry")]
             for row in _descendants(element, ("tr", "row"))
         ]
         if not any(rows):
             return None
-        width = max(map(len, rows))
-        self._limits.check_table(len(rows), width)
-        grid = [row + [""] * (width - len(row)) for row in rows]
-        return Block.table(grid, has_header=has_header_row(grid))
+        self._limits.check_table(len(rows), max(map(len, rows)))
+        return table_of(rows, has_head=None)
 
 
 def _readable(text: str) -> str:

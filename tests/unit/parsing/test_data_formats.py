@@ -55,16 +55,6 @@ def test_short_records_without_labels_have_no_headings_within(parse: Parse) -> N
     ]  # fmt: skip
 
 
-def test_a_list_of_rows_below_labels_is_a_table(parse: Parse) -> None:
-    rows = [["part", "price"], ["beam", 12.5], ["hook", None]]
-    expected = table(("part", "price"), ("beam", "12.5"), ("hook", "null"))
-    assert list(parse(json.dumps(rows), "a.json").blocks) == [expected]
-    nested = {"range": "A1:B3", "values": rows}
-    assert list(parse(json.dumps(nested), "a.json").blocks) == [
-        p("range: A1:B3"), h(2, "values"), expected,
-    ]  # fmt: skip
-
-
 def test_deeply_nested_objects_become_paths(parse: Parse) -> None:
     nested = json.dumps({"a": {"b": {"c": {"d": {"e": "deep", "f": [{"g": 1}]}}}}})
     assert list(parse(nested, "a.json").blocks) == [

@@ -175,11 +175,6 @@ def test_roles_read_as_sphinx_prints_them(role: str, content: str, text: str) ->
     assert role_text(role, content) == text
 
 
-def test_top_title_wins_over_several_top_headings(parse: Parse) -> None:
-    source = "=======\n``A`` b\n=======\n\nText.\n\n===\nTwo\n===\n\nMore.\n"
-    assert parse(source, "a.rst").title == "A b"
-
-
 MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
     "alert": ("> [!NOTE]\n> Read on.\n", [p("Note: Read on.")]),
     "definitions": (

@@ -70,22 +70,6 @@ def test_long_outputs_are_cut(parse: Parse) -> None:
     assert document.blocks[1] == code("x" * OUTPUT_CHARS + " …")
 
 
-def test_notebook_of_format_3_is_read(parse: Parse) -> None:
-    outputs = [{"output_type": "stream", "stream": "stdout", "text": ["weighed\n"]}]
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": "Parts", "metadata": {}},
-        {"cell_type": "code", "input": "weigh()", "language": "python", "outputs": outputs},
-    ]
-    notebook = {
-        "nbformat": 3,
-        "nbformat_minor": 0,
-        "metadata": {},
-        "worksheets": [{"cells": cells}],
-    }
-    document = parse(json.dumps(notebook), "a.ipynb")
-    assert [block.text for block in document.blocks] == ["Parts", "weigh()", "weighed"]
-
-
 def test_invalid_cells_do_not_affect_other_cells(parse: Parse) -> None:
     """Of a later format, of another kind, without a source: the others are read."""
     cells: list[object] = [
@@ -119,6 +103,7 @@ def test_markdown_that_is_nested_too_deeply_is_read_as_text(parse: Parse) -> Non
         (make_notebook([_markdown(TEXT)])[:-40], "not valid JSON"),
         (b'{"a": 1}', "lacks “nbformat” or “cells”"),
         (b'{"nbformat": 4, "cells": ["x"]}', "lacks “nbformat” or “cells”"),
+        (b'{"nbformat": 3, "worksheets": [{"cells": []}]}', "Open it in Jupyter and save it again"),
     ],
 )
 def test_file_that_is_no_notebook_is_refused(parse: Parse, content: bytes, message: str) -> None:
