@@ -43,6 +43,7 @@ from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import (
     with_divided_rows,
     with_values,
+    with_whole_tables,
     without_margins,
 )
 from ingestion.parsing.formats.pdf_words import WordReader
@@ -251,8 +252,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    lines = with_values(page.blocks or (), page.text_items)
-    tables = [with_divided_rows(block, page.text_items) for block in lines]
+    whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
+    tables = [with_divided_rows(block, page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():

@@ -1,20 +1,31 @@
 """Tables of a PDF: rows without lines between them are divided, notes in the margin are no column.
 
-liteparse takes the lines of a table for the borders of its rows: rows between which there is none
-become one. It takes a note beside the first lines of a paragraph for a table of two columns.
+liteparse leaves a narrow last column out of some tables, as a paragraph beside them. It takes the
+lines of a table for the borders of its rows: rows between which there is none become one. It takes
+a note beside the first lines of a paragraph for a table of two columns.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ingestion.parsing.formats.header_rows import has_header_row
 from ingestion.parsing.formats.pdf_directions import is_alike
-from ingestion.parsing.formats.pdf_layout import LEVEL, around, is_beside, middle, rows_of, text_of
+from ingestion.parsing.formats.pdf_layout import (
+    LEVEL,
+    around,
+    by_line,
+    is_beside,
+    middle,
+    rows_of,
+    text_of,
+)
 from ingestion.parsing.formats.pdf_letters import Letters, lines_of
 from ingestion.parsing.formats.pdf_letters import Line as TextLine
 
@@ -25,9 +36,13 @@ _VALUE = re.compile(r"[^\w]*\d[\d\W]*")
 _SENTENCE_END = re.compile(r"[.!?:。！？]['\"”’»)]*$")
 # Guesses: rows that are not one wrapped by chance, most of a line of text, a note in a margin.
 _FEWEST_ROWS, _SHORTEST_PROSE, _LONGEST_NOTE = 3, 60, 15
+_FEWEST_COLUMNS = 3
 # Guesses: shares of a table's rows that its program did not write as such, and of lines without a
 # gap.
 _TORN, _NARROW = 0.8, 0.9
+_LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
+# Gaps between rows beside those between the lines of a cell. A guess.
+_WIDER = 1.2
 # Of the height of a line; and of the box of a letter, of which a space takes a quarter. A guess.
 _TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
@@ -40,6 +55,37 @@ _NAME = re.compile(
 _LEADER = re.compile(r"[\s.·…_]{3,}$")
 
 Line = tuple[float, str]
+Span = tuple[float, float]
+
+
+def with_whole_tables(
+    blocks: Sequence[LayoutBlock], items: Iterable[TextItem]
+) -> list[LayoutBlock]:
+    """The blocks; those that are parts of one table are that table.
+
+    liteparse takes columns without lines around them for columns of the page, and wrapped cells
+    for paragraphs.
+    """
+    out = list(blocks)
+    for lines, columns in _runs(items):
+        top, bottom = lines[0][0].y, max(map(_end, lines[-1]))
+        parts = [one for one in out if one.bbox and top < middle(one.bbox) < bottom]
+        rows = _grid(lines, columns) if len(parts) > 1 else []
+        labels = [cell.text for row in rows[:1] for cell in row]
+        is_read = any(
+            [cell.text for cell in row] == labels for one in parts for row in rows_of(one)
+        )
+        # A line below the table may be read as the end of its first column.
+        beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
+        after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
+        below = " ".join(one.text.strip() for one in after)
+        if rows and not is_read and Counter(spelt("".join(map(text_of, parts)))) == Counter(spelt(_text(rows) + below)):
+            place = min(map(out.index, parts))
+            table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
+            rest = [_paragraph(parts[0], below)] if below else []
+            out[place : place + 1] = [replace(table, bbox=around(*parts)), *rest]
+            out = [one for one in out if one not in parts]
+    return out
 
 
 def parted_at_gaps(
@@ -64,6 +110,67 @@ def parted_at_gaps(
         if abs(pieces[0].x - item.x) < LEVEL and abs(top - item.y) < LEVEL:
             return pieces
     return [item]
+
+
+def _runs(items: Iterable[TextItem]) -> Iterator[tuple[list[list[TextItem]], list[Span]]]:
+    """The lines below labels side by side, with these: each piece of a line is below one label.
+
+    With the beginning and end of each column.
+    """
+    lines: list[list[TextItem]] = []
+    columns: list[Span] = []
+    for line in [*by_line(items), []]:
+        places = [
+            [at for at, (left, right) in enumerate(columns) if one.x < right and left < _right(one)]
+            for one in line
+        ]
+        # A line of text below the table.
+        is_outside = len(line) == 1 < len(lines) and line[0].x < columns[0][0] - LEVEL
+        if line and not is_outside and all(len(each) == 1 for each in places):
+            lines.append(line)
+            for one, (at,) in zip(line, places, strict=True):
+                columns[at] = (min(columns[at][0], one.x), max(columns[at][1], _right(one)))
+            continue
+        if len(lines) >= _FEWEST_ROWS:
+            yield lines, columns
+        lines, columns = [line], [(one.x, _right(one)) for one in line]
+        if len(line) < _FEWEST_COLUMNS:
+            lines, columns = [], []
+
+
+def _grid(lines: Sequence[list[TextItem]], columns: Sequence[Span]) -> list[list[LayoutCell]]:
+    """The rows of a table with names at its left and values; empty of another text.
+
+    If each line has a name it is a row, else wider gaps are between rows.
+    """
+    from liteparse import LayoutCell
+
+    gaps = [middle(below[0]) - middle(above[0]) for above, below in pairwise(lines)]
+    are_named = all(line[0].x < columns[0][1] for line in lines)
+    narrow = 0.0 if are_named else _WIDER * min(gaps)
+    rows: list[list[str]] = []
+    for line, gap in zip(lines, [float("inf"), *gaps], strict=True):
+        if gap > narrow:
+            rows.append([""] * len(columns))
+        for item in line:
+            at = next(at for at, (_, right) in enumerate(columns) if item.x < right)
+            rows[-1][at] = f"{rows[-1][at]} {item.text.strip()}".lstrip()
+    if len(rows) < _FEWEST_ROWS or not has_header_row(rows):
+        return []
+    names, *others = zip(*rows[1:], strict=True)
+    have_names = all(0 < len(name) <= _LONGEST_NAME and not name[0].islower() for name in names)
+    values = max(sum(map(_is_value, column)) for column in others)
+    if not have_names or 2 * values < len(names):
+        return []
+    return [[LayoutCell(cell) for cell in row] for row in rows]
+
+
+def _is_value(cell: str) -> bool:
+    return len(cell) <= _LONGEST_VALUE and any(map(str.isdecimal, cell))
+
+
+def _text(rows: Iterable[Sequence[LayoutCell]]) -> str:
+    return "".join(cell.text for row in rows for cell in row)
 
 
 def _end(box: TextItem | AnnotationRect) -> float:
