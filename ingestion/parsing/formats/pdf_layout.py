@@ -30,7 +30,7 @@ _ROMAN = re.compile(r"\b[ivxlc]+\b")
 Signature = tuple[BlockKind, str, str]
 
 _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-# All guesses, chosen so that posters, forms and scanned text get no false headings.
+# All guesses, chosen so that posters and forms get no false headings.
 LARGER = 1.2
 MOST_OF_TEXT = 0.15
 LONGEST_TITLE = 120
