@@ -9,8 +9,11 @@ from ingestion.identifiers import is_single_identifier
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _WORD = re.compile(r"[^\W_]+")
-# No random names of files, such as of hashes, and no long words: Document1.
-_CODE = re.compile(r"[A-Za-z]{1,6}(?:-[A-Za-z]{1,6})*-?[0-9]+(?:-[0-9]+)*")
+# No random names, such as of hashes, and no numbered ones, such as v2, lesson-4 and scan-001.
+_CODE = re.compile(r"[A-Za-z]{1,4}(?:-[A-Za-z]{1,4})*(?:-[0-9]+|[0-9]{3,})(?:-[0-9]+)*")
+_COUNTED = frozenset(
+    "band day doc fig file item lab note part quiz scan tab task teil test unit vol week".split()  # noqa: SIM905
+)
 _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 
 
@@ -44,7 +47,8 @@ def with_code(title: str, file_name: str) -> str:
     A register's documents are known by their numbers, which many have in the file name alone.
     """
     stem = _without_extension(re.split(r"[/\\]", file_name.strip())[-1])
-    is_code = _CODE.fullmatch(stem) is not None and is_single_identifier(stem)
+    word = re.split(r"-|\d", stem, maxsplit=1)[0].lower()
+    is_code = bool(_CODE.fullmatch(stem)) and word not in _COUNTED and is_single_identifier(stem)
     return f"{stem}: {title}" if is_code and with_file_name(title, file_name) != title else title
 
 

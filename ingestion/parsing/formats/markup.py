@@ -104,10 +104,14 @@ def extraction(tree: Tree, tree_reader: TreeReader) -> Extraction:
 # For programs alone, or shown as the document's title and language.
 _NOT_TEXT = frozenset(
     """
-    title lang language layout template permalink url slug aliases draft weight
-    bibliography nocite documentclass
+    title lang language layout template permalink url slug aliases draft weight id toc
+    bibliography nocite documentclass sidebar_label sidebar_position nav_order
     """.split()  # noqa: SIM905
 )
+
+
+# Addresses and paths alone, such as of pictures, are for programs, too.
+_PATHS = re.compile(r"(?:\S*/\S*(?:\s+|$))+")
 
 
 def with_front_matter(tree: Tree, tree_reader: TreeReader) -> Extraction:
@@ -124,7 +128,7 @@ def _front_matter(meta: dict[str, Any], tree_reader: TreeReader) -> Iterator[Blo
             continue
         if value["t"] == "MetaBlocks":
             yield from tree_reader.blocks(value["c"])
-        elif text := " ".join(metadata_text(value).split()):
+        elif (text := " ".join(metadata_text(value).split())) and not _PATHS.fullmatch(text):
             yield Block(BlockKind.LIST_ITEM, f"{name}: {text}")
 
 

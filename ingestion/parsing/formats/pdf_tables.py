@@ -79,13 +79,38 @@ def with_whole_tables(
         beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
         after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
         below = " ".join(one.text.strip() for one in after)
-        if rows and not is_read and Counter(spelt("".join(map(text_of, parts)))) == Counter(spelt(_text(rows) + below)):
+        if (
+            rows
+            and not is_read
+            and Counter(spelt("".join(map(text_of, parts)))) == Counter(spelt(_text(rows) + below))
+        ):
             place = min(map(out.index, parts))
             table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
             rest = [_paragraph(parts[0], below)] if below else []
             out[place : place + 1] = [replace(table, bbox=around(*parts)), *rest]
             out = [one for one in out if one not in parts]
     return out
+
+
+def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
+    """The pieces of text of a page with paragraphs side by side, those below two labels or more
+    parted at wide gaps; of another page as they are.
+
+    liteparse joins what is less than two letters apart: “OR-2210 22 mm” of two columns.
+    """
+    items: list[TextItem] = list(page.text_items)
+    boxes = [one.bbox if one.kind == "paragraph" else None for one in page.blocks or ()]
+    pairs = [(a, b) for a, b in pairwise(boxes) if a and b and _right(a) < b.x]
+    if not any(a.y < middle(b) < _end(a) or b.y < middle(a) < _end(b) for a, b in pairs):
+        return items
+    parted: dict[int, list[TextItem]] = {}
+    labels: Sequence[TextItem] = ()
+    for line in by_line(items):
+        labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
+        for item in line:
+            if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
+                parted[id(item)] = parted_at_gaps(item, letters)
+    return [part for item in items for part in parted.get(id(item), [item])]
 
 
 def parted_at_gaps(

@@ -22,6 +22,7 @@ from ingestion.parsing.formats.pdf_layout import Placed
 from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import (
+    with_parted_cells,
     with_parted_headers,
     without_torn_columns,
 )
@@ -127,6 +128,7 @@ class WordReader:
         is_from_right = any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items)
         order = in_reading_order if is_from_right else without_torn_columns
         page.blocks = order(page.blocks or [], letters)
+        page.text_items = with_parted_cells(page, letters)
         page.blocks = with_parted_headers(page, letters)
         return with_ruled_tables(page, letters)
 

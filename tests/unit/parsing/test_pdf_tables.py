@@ -207,6 +207,28 @@ def test_the_first_of_several_labels_is_no_header(parse: Parse) -> None:
     assert (table.has_header, table.rows) == (False, tuple(rows))
 
 
+@pytest.mark.parametrize("count", [3, 8])
+@pytest.mark.parametrize("style", [[], [("LINEBELOW", (0, 0), (-1, 0), 0.5, "black")]])
+def test_close_columns_without_lines_are_a_table(
+    parse: Parse, count: int, style: list[object]
+) -> None:
+    """liteparse joins “OR-1 20 mm”, and reads the columns one after the other."""
+    rings = [(f"OR-22{n}0", f"{20 + n} mm", "NBR", "for oil and fuel") for n in range(count)]
+    rows = (("Part", "Inner diameter", "Material", "Note of the maker"), *rings)
+    (table,) = parse(_table(rows, style, None), "a.pdf").blocks
+    assert table.rows == rows
+
+
+def test_text_below_a_table_stays_below_it(parse: Parse) -> None:
+    rings = [(f"OR-22{n}0", f"{20 + n} mm", "NBR", "for oil and fuel") for n in range(3)]
+    rows = (("Part", "Inner diameter", "Material", "Note of the maker"), *rings)
+    out = io.BytesIO()
+    below = Paragraph("Call the store for other sizes.", ParagraphStyle("body"))
+    SimpleDocTemplate(out, invariant=1).build([Table(rows), below])
+    table, paragraph = parse(out.getvalue(), "a.pdf").blocks
+    assert (table.rows, paragraph.text) == (rows, "Call the store for other sizes.")
+
+
 FAULTS = (
     ("Code", "Meaning", "What to do"),
     ("F1", "Lid open", "Close the lid until it clicks"),
