@@ -24,9 +24,9 @@ from search.domain import KeywordScorer, Profile, Signal
 from search.signals.query_terms import bm25
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-# The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
-# the fastest value, and 1,000 is hardly slower.
-SEED_CHUNKS = 500
+# The rarest terms with all of their chunks, up to this many in total, and the next two where they
+# stand together set the bar: a term alone in thousands of chunks lifts few of them over it (ADR 1).
+SEED_CHUNKS = 1_000
 # The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
 # of 100; 30 would lose none, for a sixth more time (ADR 1).
 SURE_RANKS = 10
@@ -36,7 +36,9 @@ SURE_RANKS = 10
 # is pruned; if that term alone does not reach the bar, the chunk must also contain one of the
 # others that does, with all commoner ones. The index answers such pairs from its posting lists.
 # Only terms within the budget begin a pair: under a filter with a low bar the search does
-# not scan every chunk, and the condition of a question of 60 words stays small.
+# not scan every chunk. The index compares each of their chunks with all terms, so that a question
+# with more than FEW_TERMS has a share of the budget.
+FEW_TERMS = 4
 PAIRS = """
 SELECT string_agg(
            CASE WHEN most > score THEN quoted
@@ -46,12 +48,9 @@ SELECT string_agg(
                 ) || ')'
            END, ' | ')::tsquery AS terms
 FROM common, bar
-WHERE rest > score AND chunks_before < %(budget)s AND seeks
+WHERE rest > score AND chunks_before * greatest(terms, {few}) / {few} < %(budget)s AND seeks
 """
 
-# A seed that uses half of the budget is truncated. Then all terms count as common, each with its
-# score for one occurrence in a chunk of average length: the other half of the budget goes to
-# chunks with several terms.
 _TABLES = """
 seed({columns}) AS MATERIALIZED ({seed}),
 bar AS MATERIALIZED (
@@ -60,12 +59,10 @@ bar AS MATERIALIZED (
            (SELECT count(*) FROM seed) AS seeds
 ),
 common AS MATERIALIZED (
-    SELECT quoted::text, chunks_before, seeks, weight * factor AS most,
-           sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
-    FROM (SELECT seeds >= {half} AS is_cut,
-                 CASE WHEN seeds >= {half} THEN 1 ELSE {most_factor} END AS factor
-          FROM bar) cut, term
-    WHERE is_cut OR chunks_before >= {seed_chunks}
+    SELECT quoted::text, chunks_before, seeks, weight * {most_factor} AS most,
+           sum(weight * {most_factor}) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest,
+           count(*) OVER () AS terms
+    FROM term WHERE chunks_before >= %(common_from)s
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
@@ -100,7 +97,6 @@ def pruned(
     `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
     they are the best of the chunks that BM25 does not prune.
     """
-    half = max(1, profile.keyword_budget // 2)
     # One column if the order is BM25: Postgres would compute two equal ones twice.
     scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
     seed_sql, params = named(_scored(chunks, scores), "scored")
@@ -110,13 +106,11 @@ def pruned(
         params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + f" LIMIT {half}",
+        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + " LIMIT greatest(%(budget)s / 2, 1)",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
         most_factor=K1 + 1,
-        seed_chunks=SEED_CHUNKS,
-        half=half,
-        hopeful=PAIRS,
+        hopeful=PAIRS.format(few=FEW_TERMS),
         other=other_sql.replace(_PLACEHOLDER, "(SELECT terms FROM hopeful)"),
     )
     return tables, _FIND.format(depth=int(profile.depth)), params
@@ -201,12 +195,18 @@ class KeywordSignal(SignalPart):
         return SignalSQL(score=score, find=find, score_params=params, tables=tables)
 
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        terms = inputs.words.terms.items
+        whole = [each for each in terms if each.chunks_before + each.chunks <= SEED_CHUNKS]
+        held = sum(each.chunks for each in whole)
         # The parts of names that the texts hold seek together: most passages with one of them alone
         # have nothing to do with the name, and are many.
-        rare = [each for each in inputs.words.terms.items if each.chunks_before < SEED_CHUNKS]
-        alone = [each.quoted for each in rare if each.seeks]
-        together = " & ".join(each.quoted for each in rare if not each.seeks)
-        return {"seed_terms": " | ".join(filter(None, (*alone, together))) or None}
+        alone = [each.quoted for each in whole if each.seeks]
+        together = " & ".join(each.quoted for each in whole if not each.seeks)
+        pair = [each.quoted for each in terms[len(whole) :][:2]]
+        # One common term is no pair, and needed as a whole only if the rare ones fill no list.
+        common = " & ".join(pair) if len(pair) > 1 or held < inputs.profile.depth else ""
+        seed = " | ".join(filter(None, (*alone, together, common)))
+        return {"seed_terms": seed or None, "common_from": held}
 
     def scorer(self, profile: Profile) -> str:
         return profile.keyword_scorer.value
