@@ -24,9 +24,11 @@ from search.domain import KeywordScorer, Profile, Signal
 from search.signals.query_terms import bm25
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-# The rarest terms with all of their chunks, up to this many in total, and the next two where they
-# stand together set the bar: a term alone in thousands of chunks lifts few of them over it (ADR 1).
+# The chunks with the rarest terms, up to this many in total, set the bar, and those with the next
+# one beside others, rarest first, until chance alone would bring PAIR_CHUNKS: a term in thousands
+# of chunks lifts few of them over the bar by itself (ADR 1).
 SEED_CHUNKS = 1_000
+PAIR_CHUNKS = 100
 # The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
 # of 100; 30 would lose none, for a sixth more time (ADR 1).
 SURE_RANKS = 10
@@ -38,7 +40,7 @@ SURE_RANKS = 10
 # Only terms within the budget begin a pair: under a filter with a low bar the search does
 # not scan every chunk. The index compares each of their chunks with all terms, so that a question
 # with more than FEW_TERMS has a share of the budget.
-FEW_TERMS = 4
+FEW_TERMS = 6
 PAIRS = """
 SELECT string_agg(
            CASE WHEN most > score THEN quoted
@@ -195,18 +197,24 @@ class KeywordSignal(SignalPart):
         return SignalSQL(score=score, find=find, score_params=params, tables=tables)
 
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
-        terms = inputs.words.terms.items
+        terms, most = inputs.words.terms.items, PAIR_CHUNKS * sum(inputs.words.configs.values())
         whole = [each for each in terms if each.chunks_before + each.chunks <= SEED_CHUNKS]
-        held = sum(each.chunks for each in whole)
+        common = terms[len(whole) :]
+        # A lone common term has no other beside it. If the rare ones fill no list, it does.
+        if len(common) == 1 and common[0].chunks_before < inputs.profile.depth:
+            whole, common = list(terms), ()
         # The parts of names that the texts hold seek together: most passages with one of them alone
         # have nothing to do with the name, and are many.
         alone = [each.quoted for each in whole if each.seeks]
         together = " & ".join(each.quoted for each in whole if not each.seeks)
-        pair = [each.quoted for each in terms[len(whole) :][:2]]
-        # One common term is no pair, and needed as a whole only if the rare ones fill no list.
-        common = " & ".join(pair) if len(pair) > 1 or held < inputs.profile.depth else ""
-        seed = " | ".join(filter(None, (*alone, together, common)))
-        return {"seed_terms": seed or None, "common_from": held}
+        beside = [
+            each.quoted
+            for each in common[1:]
+            if common[0].chunks * (each.chunks_before - common[1].chunks_before) < most
+        ]
+        pairs = f"{common[0].quoted} & ({' | '.join(beside)})" if beside else ""
+        seed = " | ".join(filter(None, (*alone, together, pairs)))
+        return {"seed_terms": seed or None, "common_from": sum(each.chunks for each in whole)}
 
     def scorer(self, profile: Profile) -> str:
         return profile.keyword_scorer.value
