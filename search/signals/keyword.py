@@ -61,15 +61,13 @@ bar AS MATERIALIZED (
            (SELECT count(*) FROM seed) AS seeds
 ),
 common AS MATERIALIZED (
-    SELECT quoted::text, chunks_before, seeks, weight * {most_factor} AS most,
-           sum(weight * {most_factor}) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest,
-           count(*) OVER () AS terms
+    SELECT quoted::text, chunks_before, seeks, count(*) OVER () AS terms, weight * {factor} AS most,
+           sum(weight * {factor}) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
     FROM term WHERE chunks_before >= %(common_from)s
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
-    SELECT * FROM ({other}) found
-    LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
+    SELECT * FROM ({other}) found LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
 ),
 """
 
@@ -78,32 +76,31 @@ _SEED_TERMS = "(SELECT %(seed_terms)s::tsquery)"
 
 # Placeholder for the terms in the statement of either part.
 _PLACEHOLDER = "searched_terms"
+_BM25 = bm25("ingestion_chunk")
 
 # Limited before the UNION, whose deduplication of thousands of chunks is slow.
 _FIND = """
 SELECT id FROM (
     (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-    UNION
-    (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-) best
-ORDER BY score DESC NULLS LAST, id LIMIT {depth}
+    UNION (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+) best ORDER BY score DESC NULLS LAST, id LIMIT {depth}
 """
 
 
 def pruned(
-    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str
+    chunks: QuerySet[Chunk], profile: Profile, order: str
 ) -> tuple[str, str, dict[str, Any]]:
     """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
 
-    `order` and `bm25` are expressions over `ingestion_chunk`. Ordered by `bm25` the best
+    `order` is an expression over `ingestion_chunk`. Ordered by BM25 the best
     `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
     they are the best of the chunks that BM25 does not prune.
     """
     # One column if the order is BM25: Postgres would compute two equal ones twice.
-    scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
+    scores = {"score": order} | ({} if order == _BM25 else {"bm25": _BM25})
     seed_sql, params = named(_scored(chunks, scores), "scored")
     other_sql = seed_sql  # compiled once for both if their columns are the same
-    if order != bm25:
+    if order != _BM25:
         other_sql, other_params = named(_scored(chunks, {"score": order}), "other")
         params |= other_params
     tables = _TABLES.format(
@@ -111,7 +108,7 @@ def pruned(
         seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + " LIMIT greatest(%(budget)s / 2, 1)",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
-        most_factor=K1 + 1,
+        factor=K1 + 1,
         hopeful=PAIRS.format(few=FEW_TERMS),
         other=other_sql.replace(_PLACEHOLDER, "(SELECT terms FROM hopeful)"),
     )
@@ -187,32 +184,25 @@ class KeywordSignal(SignalPart):
         chunks, profile = inputs.scope.chunks, inputs.profile
         scorer = profile.keyword_scorer
         finder = _GENERATORS.get(scorer, scorer)
-        tables, find, params = pruned(
-            chunks,
-            profile,
-            order=_SCORES[finder].format(c="ingestion_chunk"),
-            bm25=bm25("ingestion_chunk"),
-        )
+        order = _SCORES[finder].format(c="ingestion_chunk")
+        tables, find, params = pruned(chunks, profile, order)
         score = f"coalesce({_SCORES[scorer].format(c='c')}, 0)"
         return SignalSQL(score=score, find=find, score_params=params, tables=tables)
 
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
-        terms, most = inputs.words.terms.items, PAIR_CHUNKS * sum(inputs.words.configs.values())
+        terms, searched = inputs.words.terms.items, sum(inputs.words.configs.values())
         whole = [each for each in terms if each.chunks_before + each.chunks <= SEED_CHUNKS]
-        common = terms[len(whole) :]
-        # A lone common term has no other beside it. If the rare ones fill no list, it does.
-        if len(common) == 1 and common[0].chunks_before < inputs.profile.depth:
-            whole, common = list(terms), ()
+        common, pairs = terms[len(whole) :], ""
+        if len(common) > 1:
+            most = common[1].chunks_before + PAIR_CHUNKS * searched / common[0].chunks
+            beside = " | ".join(each.quoted for each in common[1:] if each.chunks_before < most)
+            pairs = f"{common[0].quoted} & ({beside})"
+        elif sum(each.chunks for each in whole) < inputs.profile.depth:
+            whole = list(terms)  # a lone common term: the rare ones fill no list
         # The parts of names that the texts hold seek together: most passages with one of them alone
         # have nothing to do with the name, and are many.
         alone = [each.quoted for each in whole if each.seeks]
         together = " & ".join(each.quoted for each in whole if not each.seeks)
-        beside = [
-            each.quoted
-            for each in common[1:]
-            if common[0].chunks * (each.chunks_before - common[1].chunks_before) < most
-        ]
-        pairs = f"{common[0].quoted} & ({' | '.join(beside)})" if beside else ""
         seed = " | ".join(filter(None, (*alone, together, pairs)))
         return {"seed_terms": seed or None, "common_from": sum(each.chunks for each in whole)}
 
