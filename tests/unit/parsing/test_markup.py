@@ -437,6 +437,28 @@ def test_toml_front_matter_is_read(parse: Parse) -> None:
     assert "no toml at all" in block.text
 
 
+@pytest.mark.parametrize(
+    ("front", "texts"),
+    [
+        (
+            '+++\nstate = "Größe \U0001f600"\nratio = 1.50\n+++\n',
+            ["ratio: 1.50", "state: Größe \U0001f600"],
+        ),
+        ("---\nversion: 1.10\nnumber: 007\n---\n", ["number: 007", "version: 1.10"]),
+        ("---\n\nversion: 1.10\n\n---\n", ["version: 1.10"]),
+        (
+            "---\nby: TCP/IP\nday: 1/2/24\nicon: /a\nimage: a/b.png\nurls: [http://x/y]\n---\n",
+            ["by: TCP/IP", "day: 1/2/24"],
+        ),
+        (f"---\nfiles: {'a/b/c/d ' * 60}end\n---\n", [f"files: {'a/b/c/d ' * 60}end"]),
+    ],
+    ids=["signs beyond the BMP", "numbers", "lines across the page", "slashes", "many slashes"],
+)
+def test_values_of_front_matter_are_as_written(parse: Parse, front: str, texts: list[str]) -> None:
+    document = parse(f"{front}\nText.\n", "a.md", cpu_seconds=20)
+    assert [block.text for block in document.blocks] == [*texts, "Text."]
+
+
 def test_front_matter_is_text_but_for_what_programs_read(parse: Parse) -> None:
     front = "record: 7\ntitle: On beams\nlayout: default\nstatus: Final\ntags: [oak, lead]\nnote:\n"
     document = parse(f"---\n{front}---\n\nText.\n", "a.md")
