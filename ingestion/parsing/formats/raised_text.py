@@ -21,7 +21,8 @@ def superscript(text: str) -> str:
         return text.translate(SUPERSCRIPTS)
     if word.casefold() in _SIGNS:
         return text.replace(word, _SIGNS[word.casefold()])
-    return f"^{text}" if text.isalpha() and text.casefold() not in _ENDINGS else text
+    is_mark = text.replace(",", "").rstrip().isalpha() and word.casefold() not in _ENDINGS
+    return f"^{text}" if is_mark else text
 
 
 def subscript(text: str) -> str:
