@@ -35,6 +35,7 @@ FORMERLY_RAISED = f"<w:rPrChange><w:rPr>{RAISED}</w:rPr></w:rPrChange>"
         pytest.param(["1", run("st", RAISED), " XIX", run("e", RAISED)], "1st XIXe", id="ordinal"),
         pytest.param(["bearing", run("a", RAISED)], "bearing^a", id="letter"),
         pytest.param(["bearing", run("a,b ", RAISED), "is"], "bearing^a,b is", id="letters"),
+        pytest.param(["10", run("x+1", RAISED), " 5", run("th,", RAISED)], "10^x+1 5th,", id="sum"),
         pytest.param(["Loctite", run("TM", RAISED)], "Loctite™", id="sign"),
         pytest.param(["m", run("2", FORMERLY_RAISED)], "m2", id="no longer raised"),
     ],
