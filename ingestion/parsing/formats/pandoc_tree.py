@@ -240,8 +240,9 @@ class TreeReader:
         rows += foot
         cells = [[(cell[4], cell[2], cell[3]) for cell in row[1]] for row in rows]
         kinds = {node["t"] for row in cells for nodes, _, _ in row for node in nodes}
-        # One column, or sections in cells, only arrange content on a page.
-        if len(columns) < 2 or kinds & {"Header", "Table"}:
+        has_head = bool(head) or all(HEAD in dict(one[0][2]) for row in rows[:1] for one in row[1])
+        # One column without a name, or sections in cells, only arrange content on a page.
+        if (len(columns) < 2 and not has_head) or kinds & {"Header", "Table"}:
             for row in cells:
                 for nodes, _, _ in row:
                     yield from self.blocks(nodes, depth)
@@ -251,7 +252,6 @@ class TreeReader:
             for row in cells
         ]
         if texts:
-            has_head = bool(head) or all(HEAD in dict(cell[0][2]) for cell in rows[0][1])
             yield table_of(texts, has_head=has_head)
 
     # Inlines

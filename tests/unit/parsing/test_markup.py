@@ -245,6 +245,10 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",
         [h(2, "Left"), p("Text."), p("Right.")],
     ),
+    "one-column": (
+        "<table><tr><th>Model</th></tr><tr><td>K-12</td></tr></table>",
+        [table(("Model",), ("K-12",))],
+    ),
     "definition": (
         "<dl><dt>Term</dt><dd>Meaning.<p>More.</p></dd></dl><p>After.</p>",
         [*define("Term", li(0, "Term: Meaning."), p("More.")), p("After.")],
