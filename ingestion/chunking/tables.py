@@ -78,14 +78,14 @@ class _Splitter:
         cells = self.text[row[0] : row[1]].split(CELL_SEPARATOR)
         spans = _cell_spans(row[0], cells)
         names = list(self.names) if len(self.names) == len(spans) else [""] * len(spans)
-        called = f"{cells[0]}: " if self.tokenizer.count(cells[0]) * 4 <= self.size else ""
+        called = f"{cells[0]}: " if 0 < self.tokenizer.count(cells[0]) * 4 <= self.size else ""
         first, total = 0, 0
         for column, (start, end, weight) in enumerate(weigh(self.text, spans, self.tokenizer)):
             weight += self.tokenizer.count(names[column]) + 1  # and its separator
             if column > first and total + weight > self.size:
                 yield self._cells_piece(spans[first:column], names[first:column], total)
                 first, total = column, 0
-            if column == first > 0:
+            if column == first > 0 and self.names:
                 names[column] = f"{called}{names[column]}"
                 weight += self.tokenizer.count(called)
             if weight > self.limit:

@@ -9,10 +9,13 @@ from ingestion.identifiers import is_single_identifier
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _WORD = re.compile(r"[^\W_]+")
-# No random names, such as of hashes, and no numbered ones, such as v2, lesson-4 and scan-001.
+# No random names, such as of hashes, and no numbered ones, such as v2, ch-3 and scan-001.
 _CODE = re.compile(r"[A-Za-z]{1,4}(?:-[A-Za-z]{1,4})*(?:-[0-9]+|[0-9]{3,})(?:-[0-9]+)*")
 _COUNTED = frozenset(
-    "band day doc fig file item lab note part quiz scan tab task teil test unit vol week".split()  # noqa: SIM905
+    """
+    area band ch chap copy day doc dsc dscn faq fig file img item kap lab list log main note out
+    part quiz rev room scan tab task teil temp test unit ver vol wave week
+    """.split()  # noqa: SIM905
 )
 _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 

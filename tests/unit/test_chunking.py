@@ -215,6 +215,9 @@ def test_each_piece_of_a_row_names_the_row() -> None:
     firsts = [int(re.findall(r"name(\d+)", text)[0]) for text in wide[2:]]
     assert wide[1].split("\n")[1].startswith("Malta | ")
     assert [text.split(" | ")[0] for text in wide[2:]] == [f"Malta: name{n}" for n in firsts]
+    plain = cut(Block.table([names, ["", *values]], has_header=True))
+    wide_head = [chunk.text for chunk in cut(Block.table([names * 4, names * 4], has_header=True))]
+    assert not any(":" in text for text in [*wide_head[:2], *(chunk.text for chunk in plain)])
     rows = [("Case", "Story"), ("INC-7", " ".join(f"Word {n}." for n in range(90)))]
     stories = [chunk.text for chunk in cut(Block.table(rows, has_header=True))][2:]
     assert len(stories) > 2

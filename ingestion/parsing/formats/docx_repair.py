@@ -53,9 +53,10 @@ _BREAKS = re.compile(rb"</?\w+:(?:p|tab|br|cr)\b")
 # A capital in a frame, and the start of the paragraph that it begins.
 _DROP_CAP = re.compile(
     rb'<(\w+):p(?:\s[^<>]*)?>\s*<\1:pPr>(?:(?!</\1:pPr>).)*?:dropCap="(?:drop|margin)".*?</\1:pPr>'
-    rb"((?:(?!</?\1:p[ >]).)*)</\1:p>\s*(<\1:p(?:\s[^<>]*)?>(?:\s*<\1:pPr>.*?</\1:pPr>)?)",
+    rb"((?:(?!</?\1:p[ >]).)*)</\1:p>\s*(<\1:p(?:\s[^<>]*)?(?<!/)>(?:\s*<\1:pPr>.*?</\1:pPr>)?)",
     re.DOTALL,
 )
+_FORMERLY = re.compile(rb"<(\w+):pPrChange\b.*?</\1:pPrChange>", re.DOTALL)
 _RUBY = re.compile(rb"<(\w+):ruby\b.*?</\1:ruby>", re.DOTALL)
 _RUBY_BASE = re.compile(rb"<\w+:rubyBase\b.*?</\w+:rubyBase>", re.DOTALL)
 _COMMENT = re.compile(rb"<(\w+):comment\s([^<>]*)>(.*?)</\1:comment>", re.DOTALL)
@@ -150,7 +151,7 @@ def _repaired(part: bytes, comments: Mapping[str, str]) -> bytes:
     if b":ffData>" in part:
         part = _FIELD.sub(_field, part)
     if b":dropCap=" in part:
-        part = _DROP_CAP.sub(rb"\3\2", part)
+        part = _DROP_CAP.sub(rb"\3\2", _FORMERLY.sub(b"", part))
     part = _SYMBOL.sub(_symbol, part)
     if b":ruby>" in part or b":ruby " in part:
         part = _RUBY.sub(_ruby, part)

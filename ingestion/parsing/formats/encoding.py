@@ -33,6 +33,9 @@ _SURE = 0.3
 
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff\x1b]")
 _MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
+# A word of another alphabet has several letters of it: § in a text is no Thai.
+_ALPHABETS = frozenset({"cp1251", "cp1253", "cp1255", "cp1256", "cp874", "koi8-r"})
+_LETTERS = re.compile(rb"[\x80-\xff]{3}")
 # Of a sentence or less, by frequency. The others that chardet knows fit many short texts.
 _USUAL = (
     *("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255", "cp1256", "cp1257", "cp874"),
@@ -106,7 +109,9 @@ def detected(data: bytes) -> str:
     usual = [
         (-share, _USUAL.index(codec))
         for share, codec in shares
-        if codec in _USUAL and "\ufffd" not in sample.decode(codec, "replace")
+        if codec in _USUAL
+        and (codec not in _ALPHABETS or _LETTERS.search(sample))
+        and "\ufffd" not in sample.decode(codec, "replace")
     ]
     return _USUAL[min(usual)[1]] if usual else guesses[0]["encoding"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ingestion.domain import Block, BlockKind
@@ -77,7 +77,7 @@ class LatexParser:
             warning = f"Read as source code, because it is no valid LaTeX: {error}"
             return Extraction(source_blocks(text, "tex"), warnings=[warning])
         result = with_front_matter(tree, LatexReader())
-        note_includes(result, list(_includes(tree.blocks)))
+        note_includes(result, [name for raw in _raw(tree.blocks) for name in _INCLUDE.findall(raw)])
         return result
 
 
@@ -113,11 +113,6 @@ def _raw(nodes: Any) -> Iterator[str]:
             yield nodes["c"][1]
         else:
             yield from _raw(nodes.get("c"))
-
-
-def _includes(nodes: Sequence[Node]) -> Iterator[str]:
-    for raw in _raw(nodes):
-        yield from _INCLUDE.findall(raw)
 
 
 class LatexReader(TreeReader):

@@ -7,7 +7,7 @@ import email
 import io
 import mimetypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from email.errors import CloseBoundaryNotFoundDefect, HeaderParseError
@@ -33,6 +33,7 @@ _HEADERS = ("From", "To", "Cc", "Date")
 _DEEPEST = 50
 # Shares of words that one form of a message has and the other lacks: guesses.
 _LITTLE, _MUCH = 0.1, 0.5
+_ADDRESS = re.compile(r"://|mailto:|cid:")
 _CONTEXT_BYTES = 20_000
 # 7-bit encodings look like ASCII, so their declaration must be trusted.
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
@@ -183,11 +184,14 @@ class _MessageReader:
                 "Export it decrypted to make its text searchable."
             )
         if kind == "multipart/alternative" and _children(part):
-            chosen = self._chosen(part)
+            chosen, words = self._chosen(part)
             for child in _children(part):
                 # An invitation says where and when.
-                if child in chosen or child.get_content_type() == "text/calendar":
+                if child is chosen or child.get_content_type() == "text/calendar":
                     yield from self._part(child, attachments, attached, level)
+                elif words and child.get_content_type() == "text/plain":
+                    blocks = self._part(child, attachments, attached, level)
+                    yield from (one for one in blocks if _lacking(_words(one.text), words))
         elif kind == "message/rfc822" and part.is_multipart():
             attached += _children(part)
         elif part.is_multipart():
@@ -232,24 +236,23 @@ class _MessageReader:
                 "Save the attached messages as separate files."
             )
 
-    def _chosen(self, part: Message) -> list[Message]:
+    def _chosen(self, part: Message) -> tuple[Message, frozenset[str]]:
         """The plain text, which lacks the layout tables of HTML, if that says little more; else the
-        HTML, with the plain text if each says what the other does not.
+        HTML, with its words if the plain text says what it does not.
         """
         children = _children(part)
         leaves = {child.get_content_type(): child for child in children}
         plain = leaves.get("text/plain")
         rich = leaves.get("text/html") or next((c for c in children if c.is_multipart()), None)
         if plain is None or rich is None:
-            return [plain or rich or children[0]]
+            return plain or rich or children[0], frozenset()
         page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
         words = _words(strip_tags(decode_html(_payload(page)))) if page is not None else []
         others = _words(_plain(plain))
-        lacking = _lacking(words, others)
-        if lacking <= _LITTLE:
-            return [plain]
+        if (lacking := _lacking(words, others)) <= _LITTLE:
+            return plain, frozenset()
         is_rich = lacking > _MUCH or _lacking(others, words) <= _LITTLE
-        return [rich] if is_rich else [plain, rich]
+        return rich, frozenset(() if is_rich else words)
 
     def _html(self, data: bytes, level: int) -> Iterator[Block]:
         path = self._source.scratch / f"body-{self._parts}.html"
@@ -318,11 +321,12 @@ def _payload(part: Message) -> bytes:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text without its addresses, which HTML has in its links."""
-    return re.findall(r"\w+", re.sub(r"\S+://\S+", "", text))
+    """The words of a text without its addresses, which HTML has in its links, and its signs."""
+    parts = text.casefold().replace("\u00ad", "").split()
+    return re.findall(r"[^\W_]+", " ".join(one for one in parts if not _ADDRESS.search(one)))
 
 
-def _lacking(words: Sequence[str], others: Sequence[str]) -> float:
+def _lacking(words: Sequence[str], others: Iterable[str]) -> float:
     """The share of words, in [0, 1], that others do not have."""
     known = frozenset(others)
     return sum(word not in known for word in words) / max(len(words), 1)

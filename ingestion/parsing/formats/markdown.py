@@ -47,6 +47,9 @@ _CONTAINER = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
+_YAML = re.compile(r"---[ \t]*\n(?!\s*\n).*?\n(?:---|\.\.\.)", re.DOTALL)
+# Version 1.10 is not 1.1, and the number 007 is not 7.
+_NUMBER = re.compile(r"^([\w-]+:[ \t]+)(\d[\w.]*)(?=[ \t]*$)", re.MULTILINE)
 
 
 class MarkdownParser:
@@ -105,31 +108,30 @@ def _as_written(nodes: Sequence[Node]) -> Sequence[Node]:
         return nodes
     elements = {tag[1] for node in odd if (tag := _CLOSED.fullmatch(node["c"][1]))}
     out = []
-    for node, after in zip(nodes, [*nodes[1:], _node("Space")], strict=True):
+    for node, after in zip(nodes, [*nodes[1:], {"t": "Space"}], strict=True):
         source = str(node["c"][1]) if node in odd else ""
         tag = _OPENED.fullmatch(source)
         if node["t"] == "Math" and after["t"] == "Str" and after["c"][:1].isdigit():
-            out.append(_node("Str", f"${source}$"))
+            out.append({"t": "Str", "c": f"${source}$"})
         elif tag and tag[1] not in elements and tag[1].lower() not in _NEVER_CLOSED:
-            out.append(_node("Str", source))
+            out.append({"t": "Str", "c": source})
         else:
             out.append(node)
     return out
 
 
 def _with_yaml(text: str) -> str:
-    """The text with its TOML front matter as YAML, which pandoc reads."""
+    """The text with its TOML front matter as YAML, which pandoc reads, with numbers as texts."""
+    if front := _YAML.match(text):
+        return _NUMBER.sub(r'\1"\2"', front[0]) + text[front.end() :]
     if not (front := _TOML.match(text)):
         return text
     try:
-        fields = json.dumps(tomllib.loads(front[1]), default=lambda moment: moment.isoformat())
+        fields = tomllib.loads(front[1], parse_float=str)
     except (ValueError, RecursionError):
         return text
-    return f"---\n{fields}\n---\n\n{text[front.end() :]}"
-
-
-def _node(kind: str, content: Any = None) -> Node:
-    return {"t": kind, "c": content}
+    yaml = json.dumps(fields, ensure_ascii=False, default=lambda moment: moment.isoformat())
+    return f"---\n{yaml}\n---\n\n{text[front.end() :]}"
 
 
 def _unfolded(text: str) -> str:

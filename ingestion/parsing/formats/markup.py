@@ -110,8 +110,8 @@ _NOT_TEXT = frozenset(
 )
 
 
-# Addresses and paths alone, such as of pictures, are for programs, too.
-_PATHS = re.compile(r"(?:\S*/\S*(?:\s+|$))+")
+# Addresses and paths alone, such as of pictures, are for programs, too; TCP/IP is none.
+_PATH = re.compile(r"(?=\S*/)(?:/|\S*[.:])\S*")
 
 
 def with_front_matter(tree: Tree, tree_reader: TreeReader) -> Extraction:
@@ -128,8 +128,8 @@ def _front_matter(meta: dict[str, Any], tree_reader: TreeReader) -> Iterator[Blo
             continue
         if value["t"] == "MetaBlocks":
             yield from tree_reader.blocks(value["c"])
-        elif (text := " ".join(metadata_text(value).split())) and not _PATHS.fullmatch(text):
-            yield Block(BlockKind.LIST_ITEM, f"{name}: {text}")
+        elif not all(map(_PATH.fullmatch, words := metadata_text(value).split())):
+            yield Block(BlockKind.LIST_ITEM, f"{name}: {' '.join(words)}")
 
 
 def tree_metadata(meta: dict[str, Any]) -> StatedMetadata:

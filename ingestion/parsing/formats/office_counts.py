@@ -245,8 +245,8 @@ def counted_cells(blocks: Iterable[Block], completeness: Completeness) -> Iterat
     """Yield the blocks of a workbook, then compare their number of cells with the file's."""
     extracted = 0
     for block in blocks:
-        # A header may be of several rows, whose labels are words of one.
-        labels = sum(len(cell.split()) for row in block.rows[:1] for cell in row)
+        # A header may be of up to three rows, whose labels are words of one.
+        labels = sum(min(len(cell.split()), 3) for row in block.rows[:1] for cell in row)
         cells = labels + sum(bool(cell) for row in block.rows[1:] for cell in row)
         extracted += cells or not block.level
         yield block

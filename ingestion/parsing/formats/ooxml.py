@@ -81,8 +81,8 @@ def charts_with_axes(archive: zipfile.ZipFile) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     for name in filter(_CHART.fullmatch, archive.namelist()):
         part = read_member(archive, name)
-        axes = ", ".join(texts(title) for _, title in CHART_TITLE.findall(part)[1:])
-        if axes:
+        titles = filter(None, (texts(title) for _, title in CHART_TITLE.findall(part)))
+        if axes := ", ".join([*titles][1:]):
             parts[name] = part.replace(b"</c:rich>", _PARAGRAPH % escaped(axes) + b"</c:rich>", 1)
     return parts
 

@@ -239,25 +239,20 @@ class TreeReader:
             rows += [*inner_head, *body]
         rows += foot
         cells = [[(cell[4], cell[2], cell[3]) for cell in row[1]] for row in rows]
-        if self._is_layout(cells, len(columns)):
+        kinds = {node["t"] for row in cells for nodes, _, _ in row for node in nodes}
+        has_head = bool(head) or all(HEAD in dict(one[0][2]) for row in rows[:1] for one in row[1])
+        # One column without a name, or sections in cells, only arrange content on a page.
+        if (len(columns) < 2 and not has_head) or kinds & {"Header", "Table"}:
             for row in cells:
                 for nodes, _, _ in row:
                     yield from self.blocks(nodes, depth)
             return
         texts = [
-            [(self._cell_text(nodes), down, across) for nodes, down, across in row] for row in cells
+            [(" ".join(one.text for one in self.blocks(nodes)), *spans) for nodes, *spans in row]
+            for row in cells
         ]
         if texts:
-            has_head = bool(head) or all(HEAD in dict(cell[0][2]) for cell in rows[0][1])
             yield table_of(texts, has_head=has_head)
-
-    def _is_layout(self, rows: list[list[tuple[list[Node], int, int]]], columns: int) -> bool:
-        """Whether the table only arranges content on a page: one column, or sections in cells."""
-        kinds = {node["t"] for row in rows for nodes, _, _ in row for node in nodes}
-        return columns < 2 or bool(kinds & {"Header", "Table"})
-
-    def _cell_text(self, nodes: Sequence[Node]) -> str:
-        return " ".join(block.text for block in self.blocks(nodes))
 
     # Inlines
 

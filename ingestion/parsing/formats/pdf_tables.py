@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -81,11 +80,8 @@ def with_whole_tables(
         beside = [one.bbox for one in parts if one.bbox and one.kind == "paragraph"]
         after = (one for box in beside for one in items if one.y > bottom and is_beside(one, box))
         below = " ".join(one.text.strip() for one in after)
-        if (
-            rows
-            and not is_read
-            and Counter(spelt("".join(map(text_of, parts)))) == Counter(spelt(_text(rows) + below))
-        ):
+        written = sorted(spelt("".join(map(text_of, parts))))
+        if rows and not is_read and written == sorted(spelt(_text(rows) + below)):
             place = min(map(out.index, parts))
             table = replace(parts[0], kind="table", text=None, header=None, rows=rows)
             rest = [_paragraph(parts[0], below)] if below else []

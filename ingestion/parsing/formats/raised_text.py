@@ -10,7 +10,7 @@ SUPERSCRIPTS = str.maketrans("0123456789+-−–=()n", "⁰¹²³⁴⁵⁶⁷⁸
 SUBSCRIPTS = str.maketrans("0123456789+-−–=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎")
 _SIGNS = {"tm": "™", "sm": "℠"}
 _ENDINGS = frozenset(
-    "st nd rd th e er ers re res ère ème ième nde es os as me mes lle lles gr".split()  # noqa: SIM905
+    "st nd rd th e er ers re res ère ème ième nde es os as me mes lle lles gr o ie".split()  # noqa: SIM905
 )
 
 
@@ -21,7 +21,8 @@ def superscript(text: str) -> str:
         return text.translate(SUPERSCRIPTS)
     if word.casefold() in _SIGNS:
         return text.replace(word, _SIGNS[word.casefold()])
-    return f"^{text}" if text.isalpha() and text.casefold() not in _ENDINGS else text
+    is_ending = word.rstrip(".,;:").casefold() in _ENDINGS
+    return text if is_ending or text[:1].isspace() or len(word.split()) > 1 else f"^{text}"
 
 
 def subscript(text: str) -> str:

@@ -135,8 +135,7 @@ class _SheetReader(word_documents.DocumentReader):
         ]
         _repeat_merged(table, rows)
         full = without_empty(rows)
-        width = max(map(len, full), default=0)
-        self._limits.check_table(len(full), width)
+        self._limits.check_table(len(full), max(map(len, full), default=0))
         yield from tables_in(rows)
 
 

@@ -135,9 +135,7 @@ def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
         grid.append(out)
         width = max(width, len(out))
         if width * len(grid) > MOST_CELLS:
-            raise ParseLimitExceeded(
-                f"A table of this file has more than {MOST_CELLS:,} cells. Split it up."
-            )
+            raise ParseLimitExceeded(f"A table has more than {MOST_CELLS:,} cells. Split it up.")
     return [row + [""] * (width - len(row)) for row in grid]
 
 

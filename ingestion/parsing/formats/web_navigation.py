@@ -42,11 +42,9 @@ def with_roles(page: str) -> str:
     Unchanged if one has no end.
     """
     tags = [bool(tag[1]) for tag in _NAVIGATION.finditer(page)]
-    return _NAVIGATION.sub(_with_role, page) if 2 * sum(tags) == len(tags) else page
-
-
-def _with_role(tag: re.Match[str]) -> str:
-    return "</div" if tag[1] else '<div role="navigation"'
+    if 2 * sum(tags) != len(tags):
+        return page
+    return _NAVIGATION.sub(lambda tag: "</div" if tag[1] else '<div role="navigation"', page)
 
 
 def without_navigation(nodes: Sequence[Node]) -> list[Node]:

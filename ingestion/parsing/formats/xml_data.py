@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from xml.parsers import expat
 from xml.parsers.expat import errors
@@ -26,6 +27,7 @@ _LARGEST_PROPERTIES = MIB
 _TITLES = frozenset({"title", "head", "heading", "article-title"})
 _PROSE = frozenset({"p", "para", "simpara", "paragraph"})
 _TABLES = frozenset({"table", "informaltable"})
+_ROWS, _CELLS = frozenset({"tr", "row"}), frozenset({"td", "th", "entry"})
 _MACHINES = frozenset({"xml", "xmlns", "xsi", "xlink"})  # name spaces
 # A value this long is running text and needs no label. A guess.
 _LONGEST_VALUE = 200
@@ -184,8 +186,8 @@ class _XmlReader:
                 yield Block(BlockKind.HEADING, heading, level=own)
                 below = level if own == 1 else min(level + 1, 6)
             elif child.name in _TABLES and (table := self._table(child)):
-                names = [one for one in child.children() if one.name in {*_TITLES, "caption"}]
-                yield from self._values([*pending, *names])
+                beside = (one for one in child.children() if one.name not in _ROWS and one.text())
+                yield from self._values([*pending, *(one for one in beside if not _rows(one))])
                 pending = []
                 yield table
             elif child.has_own_text() or not child.content:
@@ -232,12 +234,12 @@ class _XmlReader:
         return f"{element.name}: {', '.join(pairs)}" if pairs else ""
 
     def _table(self, element: Element) -> Block | None:
-        """A table in HTML's markup, as in JATS, or in CALS, as in DITA; None without rows."""
-        rows = [
-            [(cell.text(), 1, 1) for cell in row.children() if cell.name in ("td", "th", "entry")]
-            for row in _descendants(element, ("tr", "row"))
-        ]
-        if not any(rows):
+        """A table in HTML's markup, as in JATS, or in CALS, as in DITA; None without rows of such
+        cells alone.
+        """
+        rows = [[(cell.text(), 1, 1) for cell in row.children()] for row in _rows(element)]
+        names = {cell.name for row in _rows(element) for cell in row.children()}
+        if not names or names - _CELLS:
             return None
         self._limits.check_table(len(rows), max(map(len, rows)))
         return table_of(rows, has_head=None)
@@ -248,12 +250,10 @@ def _readable(text: str) -> str:
     return " ".join(strip_tags(text).split()) if "</" in text or "/>" in text else text
 
 
-def _descendants(element: Element, names: Sequence[str]) -> Iterator[Element]:
-    for child in element.children():
-        if child.name in names:
-            yield child
-        else:
-            yield from _descendants(child, names)
+def _rows(element: Element) -> list[Element]:
+    """The rows within an element, without those of tables within cells."""
+    nested = ([one] if one.name in _ROWS else _rows(one) for one in element.children())
+    return [*chain.from_iterable(nested)]
 
 
 def _is_article(root: Element) -> bool:

@@ -155,6 +155,17 @@ def test_tables_and_notes_of_docbook(parse: Parse) -> None:
     ]  # fmt: skip
 
 
+def test_no_text_of_a_table_of_xml_is_lost(parse: Parse) -> None:
+    """What is beside its rows, and rows that have other elements than cells: they are records."""
+    row = "<row><entry>A</entry><entry>1</entry></row>"
+    topic = f"<topic><table><desc>At 20 C.</desc><tgroup>{row}{row}</tgroup></table></topic>"
+    assert list(parse(topic, "a.xml").blocks) == [
+        p("desc: At 20 C."), table(("A", "1"), ("A", "1"), header=False),
+    ]  # fmt: skip
+    records = "<db><table><row><id>5</id><entry>Bo</entry></row></table></db>"
+    assert list(parse(records, "a.xml").blocks) == [p("id: 5\nentry: Bo")]
+
+
 def test_a_record_names_no_document(parse: Parse) -> None:
     books = "".join(f"<book><title>{name}</title></book>" for name in ("One", "Two"))
     document = parse(f"<books>{books}</books>", "a.xml")

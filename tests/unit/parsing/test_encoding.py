@@ -79,6 +79,8 @@ def test_binary_data_is_no_utf16(seed: int) -> None:
         ("Word и Excel: таблица 1", "cp1251"),
         ("모든 인간은 Excel을 쓴다", "cp949"),
         ("การวัดเกิดขึ้นในฤดูใบไม้ผลิ", "cp874"),
+        ("§ 5 Abs. 2", "cp1252"),
+        ("Café à côté", "cp1252"),
     ],
 )
 def test_encoding_that_gives_words_is_preferred(text: str, encoding: str) -> None:

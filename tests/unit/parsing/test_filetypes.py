@@ -152,6 +152,8 @@ def test_file_name_is_added_to_the_searched_title(title: str, file_name: str, na
         ("Invoice", "page-12.pdf", "Invoice"),
         ("Invoice", "3f2504e0-4f89-11d3-9a0c-0305e82c3301.pdf", "Invoice"),
         ("Keywords", "0001-keywords.md", "Keywords"),
+        ("Beams", "ch-3.md", "Beams"),
+        ("Beams", "DSC01234.pdf", "Beams"),
     ],
 )
 def test_a_title_begins_with_the_code_that_names_its_file(

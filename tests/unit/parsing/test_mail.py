@@ -57,8 +57,12 @@ def test_html_alone_keeps_its_structure_below_the_subject(parse: Parse) -> None:
         (f"{WHOLE} Bye.", [f"{WHOLE} Bye."]),
         ("The arm carries the weight. Dial 114.",
          ["The arm carries the weight. Dial 114.", WHOLE]),
+        ("Dial 114.\r\n\r\nThe arm carries the weight.", ["Dial 114.", WHOLE]),
+        (WHOLE.replace(" ", "_ _").upper(), [WHOLE.replace(" ", "_ _").upper()]),
+        ("See " + "x" * 400_000, [WHOLE]),
     ],
-    ids=["a stub gives way to HTML", "so do other words", "and a part", "else plain text", "both"],
+    ids=["a stub gives way to HTML", "so do other words", "and a part", "else plain text", "both",
+         "no paragraph twice", "case and signs are no words", "a word without end"],
 )  # fmt: skip
 def test_no_words_of_a_body_in_two_forms_are_lost(
     parse: Parse, plain: str, chosen: list[str]

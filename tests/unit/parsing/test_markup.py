@@ -245,6 +245,10 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
         "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",
         [h(2, "Left"), p("Text."), p("Right.")],
     ),
+    "one-column": (
+        "<table><tr><th>Model</th></tr><tr><td>K-12</td></tr></table>",
+        [table(("Model",), ("K-12",))],
+    ),
     "definition": (
         "<dl><dt>Term</dt><dd>Meaning.<p>More.</p></dd></dl><p>After.</p>",
         [*define("Term", li(0, "Term: Meaning."), p("More.")), p("After.")],
@@ -435,6 +439,28 @@ def test_toml_front_matter_is_read(parse: Parse) -> None:
     assert stated == ("On beams", "Ada, Ben", "2024-05-01")
     (block,) = parse("+++\nno toml at all\n+++\n", "a.md").blocks
     assert "no toml at all" in block.text
+
+
+@pytest.mark.parametrize(
+    ("front", "texts"),
+    [
+        (
+            '+++\nstate = "Größe \U0001f600"\nratio = 1.50\n+++\n',
+            ["ratio: 1.50", "state: Größe \U0001f600"],
+        ),
+        ("---\nversion: 1.10\nnumber: 007\n---\n", ["number: 007", "version: 1.10"]),
+        ("---\n\nversion: 1.10\n\n---\n", ["version: 1.10"]),
+        (
+            "---\nby: TCP/IP\nday: 1/2/24\nicon: /a\nimage: a/b.png\nurls: [http://x/y]\n---\n",
+            ["by: TCP/IP", "day: 1/2/24"],
+        ),
+        (f"---\nfiles: {'a/b/c/d ' * 60}end\n---\n", [f"files: {'a/b/c/d ' * 60}end"]),
+    ],
+    ids=["signs beyond the BMP", "numbers", "lines across the page", "slashes", "many slashes"],
+)
+def test_values_of_front_matter_are_as_written(parse: Parse, front: str, texts: list[str]) -> None:
+    document = parse(f"{front}\nText.\n", "a.md", cpu_seconds=20)
+    assert [block.text for block in document.blocks] == [*texts, "Text."]
 
 
 def test_front_matter_is_text_but_for_what_programs_read(parse: Parse) -> None:

@@ -34,6 +34,8 @@ FORMERLY_RAISED = f"<w:rPrChange><w:rPr>{RAISED}</w:rPr></w:rPrChange>"
         pytest.param(["CO", run("2", LOWERED), ", V", run("max", LOWERED)], "CO₂, Vmax", id="low"),
         pytest.param(["1", run("st", RAISED), " XIX", run("e", RAISED)], "1st XIXe", id="ordinal"),
         pytest.param(["bearing", run("a", RAISED)], "bearing^a", id="letter"),
+        pytest.param(["bearing", run("a,b ", RAISED), "is"], "bearing^a,b is", id="letters"),
+        pytest.param(["10", run("x+1", RAISED), " 5", run("th,", RAISED)], "10^x+1 5th,", id="sum"),
         pytest.param(["Loctite", run("TM", RAISED)], "Loctite™", id="sign"),
         pytest.param(["m", run("2", FORMERLY_RAISED)], "m2", id="no longer raised"),
     ],
@@ -82,6 +84,12 @@ def test_a_drop_cap_is_a_letter_of_its_word(parse: Parse) -> None:
     frame = '<w:pPr><w:keepNext/><w:framePr w:dropCap="drop" w:lines="3"/></w:pPr>'
     body = paragraph("Before.") + paragraph(frame, "L") + paragraph("ongtemps ", "après.")
     assert list(parse(make_word(body), "a.docx").blocks) == [p("Before."), p("Longtemps après.")]
+    # As the paragraphs were before a tracked change; and with an empty paragraph behind it.
+    change = "<w:pPrChange><w:pPr><w:jc/></w:pPr></w:pPrChange></w:pPr>"
+    changed = body.replace("</w:pPr>", change)
+    assert list(parse(make_word(changed), "a.docx").blocks)[1:] == [p("Longtemps après.")]
+    parted = paragraph(frame, "L") + '<w:p w:rsidR="1"/>' + paragraph("ongtemps")
+    assert list(parse(make_word(parted), "a.docx").blocks) == [p("L"), p("ongtemps")]
 
 
 def test_the_names_of_axes_follow_the_title_of_a_chart(parse: Parse) -> None:
@@ -97,6 +105,7 @@ def test_the_names_of_axes_follow_the_title_of_a_chart(parse: Parse) -> None:
     chart = (
         f'<c:chartSpace xmlns:c="{office}/drawingml/2006/chart" '
         f'xmlns:a="{office}/drawingml/2006/main"><c:chart>{title.format("Landings")}<c:plotArea>'
+        "<c:catAx><c:title><c:overlay/></c:title></c:catAx>"  # a title that nobody wrote
         f"<c:barChart>{series}</c:barChart><c:valAx>{title.format('tonnes')}</c:valAx>"
         "</c:plotArea></c:chart></c:chartSpace>"
     )
