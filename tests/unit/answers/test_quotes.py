@@ -558,6 +558,40 @@ def test_a_record_is_quoted_without_its_neighbours(
     assert parts == shown
 
 
+SEATS = "Room | Seats\n3 | 12\n12 | 40\nHall | 90"
+LEVELS = "- Level 3: engineers\n- Level 4: makers\n- Level 5: nobody"
+SIGNS = "Symptom | Share\nFever | 80%\nFever after COVID-19 | 10%"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "shown"),
+    [
+        (SEATS, "How many seats has room 12?", ["Room | Seats", "12 | 40"]),
+        (SEATS, "Which room has 12 seats?", SEATS.split("\n")),
+        (SEATS, "What are the top 12 rooms?", SEATS.split("\n")),
+        (LEVELS, "Who is level 4?", ["- Level 4: makers"]),
+        (LEVELS, "Who is level 3 and level 5?", LEVELS.split("\n")[::2]),
+        (LEVELS, "Who is level 3 and 4?", LEVELS.split("\n")),
+        (LEVELS, "Wer kommt nach Level 3?", LEVELS.split("\n")),
+        (LEVELS, "level 3 to level 5", LEVELS.split("\n")),
+        (
+            "- Board: five\n- Level 5: none",
+            "board or level 5",
+            ["- Board: five", "- Level 5: none"],
+        ),
+        (SIGNS, "What are symptoms of COVID-19?", SIGNS.split("\n")),
+    ],
+)
+def test_records_that_may_answer_are_not_left_out(
+    text: str, question: str, shown: list[str]
+) -> None:
+    """A number may be a value, and a named record what others are compared with."""
+    held = Context((passage(1, text, "COVID-19"),))
+    lookup = RecordLookup.of(parse(question, DEFAULT_PATTERNS), DEFAULT_PATTERNS)
+    (offer, *_) = offers_of(QuestionWords({}), held, lookup)
+    assert [text[part.start : part.end] for part in offer.parts] == shown
+
+
 def test_initials_are_no_numbers_of_items() -> None:
     held = context("K. Beam, P. Hook")
     answer = Answered("1", "", "", Mode.AUTO, Mode.AUTO, context=held)
