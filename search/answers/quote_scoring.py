@@ -69,6 +69,8 @@ LONGEST_TERM = 3  # words
 _CODED = re.compile(r"[^|]*\d")  # the first cell of a row that is no header
 # The name of a row only with that of its column, as in “room 12”: 12 may as well be seats.
 _SHORT_NUMBER = re.compile(r"[\W\d]{1,5}")
+# An item of another record: its label has a number. “Price: 5” may be below “Level 3”.
+_ITEM = re.compile(r"[^:\d]*\d[^:]*:(?:\s|\Z)")
 _MARKER = re.compile(r"^[-*+•–—]\s+")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30.": it defines nothing
 
@@ -187,17 +189,18 @@ def _own_records(
     passage: Passage, parts: Sequence[TextPart], lookup: RecordLookup
 ) -> Iterator[TextPart]:
     """The parts without other records: of a table with rows that the question names, these and the
-    header; of a list with such items, these.
+    header; of a list with such items, these and what is below them.
     """
     for (kind, _), group in groupby(
         parts, key=lambda one: (one.kind, one.kind is Kind.ROW and one.block)
     ):
-        run, is_own = list(group), True
+        run = list(group)
         texts = [passage.text[part.start : part.end] for part in run]
         held = [_held(text, kind, lookup, texts[0]) for text in texts]
+        is_own = held[0] == max(held)
         for at, (part, text) in enumerate(zip(run, texts, strict=True)):
-            begins = not text.startswith("|") if kind is Kind.ROW else _MARKER.match(text)
-            if begins or part.block != run[at - 1].block:
+            begins = not text.startswith("|") if kind is Kind.ROW else _ITEM.match(text)
+            if begins and (part.line != run[at - 1].line or _MARKER.match(text)):
                 is_own = held[at] == max(held)
             if is_own or (at == 0 and kind is Kind.ROW and not _CODED.match(text)):
                 yield part

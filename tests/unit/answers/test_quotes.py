@@ -4,6 +4,7 @@ answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -560,6 +561,7 @@ def test_a_record_is_quoted_without_its_neighbours(
 
 SEATS = "Room | Seats\n3 | 12\n12 | 40\nHall | 90"
 LEVELS = "- Level 3: engineers\n- Level 4: makers\n- Level 5: nobody"
+NESTED = "Level 2: all\nPrice: 0\nLevel 3: teams\nPrice: 40\nAt 9:30.\nLevel 4: firms\nPrice: 90"
 SIGNS = "Symptom | Share\nFever | 80%\nFever after COVID-19 | 10%"
 
 
@@ -570,6 +572,7 @@ SIGNS = "Symptom | Share\nFever | 80%\nFever after COVID-19 | 10%"
         (SEATS, "Which room has 12 seats?", SEATS.split("\n")),
         (SEATS, "What are the top 12 rooms?", SEATS.split("\n")),
         (LEVELS, "Who is level 4?", ["- Level 4: makers"]),
+        (NESTED, "What does level 3 cost?", ["Level 3: teams", "Price: 40", "At 9:30."]),
         (LEVELS, "Who is level 3 and level 5?", LEVELS.split("\n")[::2]),
         (LEVELS, "Who is level 3 and 4?", LEVELS.split("\n")),
         (LEVELS, "Wer kommt nach Level 3?", LEVELS.split("\n")),
@@ -586,7 +589,9 @@ def test_records_that_may_answer_are_not_left_out(
     text: str, question: str, shown: list[str]
 ) -> None:
     """A number may be a value, and a named record what others are compared with."""
-    held = Context((passage(1, text, "COVID-19"),))
+    layout = [(at.start(), BlockKind.LIST_ITEM) for at in re.finditer("(?m)^.", text)]
+    layout = layout if text == NESTED else []
+    held = Context((passage(1, text, "COVID-19", layout=layout),))
     lookup = RecordLookup.of(parse(question, DEFAULT_PATTERNS), DEFAULT_PATTERNS)
     (offer, *_) = offers_of(QuestionWords({}), held, lookup)
     assert [text[part.start : part.end] for part in offer.parts] == shown
