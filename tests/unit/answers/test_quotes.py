@@ -434,6 +434,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where are the beams of shed 6?", "The beams of shed 9 (long) lie here: § 6.", False),
         ("Where does the shed of New York keep beams?", "The shed keeps new beams.", False),
         ("Where does Ada Weigher keep beams?", "The Weigher shed keeps beams.", True),
+        ("Where does Acme Corporation keep beams?", "Acme keeps beams in a shed.", True),
+        ("Where are the beams of shed 3?", "Beams of sheds 2 and 3 lie here, of shed 4 not.", True),
         ("Where are the beams of the third shed?", "The beams of the second shed lie here.", False),
         ("Where are the beams of the third shed?", "The beams of the third shed lie here.", True),
         ("Where did beams of May 1888 lie?", "Beams of May 1889 lie here, 1888 there.", True),
