@@ -107,8 +107,9 @@ def _rules() -> dict[str, Rule]:
         rules[f"  budget {budget}"] = _maxscore(budget)
     for ranks in (30, 100):
         rules[f"  sure of {ranks} ranks"] = _maxscore(SURE_RANKS=ranks)
-    for seed in (250, 1_000, 2_000):
+    for seed in (500, 2_000):
         rules[f"  seed of {seed}"] = _maxscore(SEED_CHUNKS=seed)
+    rules["  20,000 however many terms"] = _maxscore(20_000, FEW_TERMS=64)
     return rules
 
 

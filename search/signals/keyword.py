@@ -24,9 +24,11 @@ from search.domain import KeywordScorer, Profile, Signal
 from search.signals.query_terms import bm25
 from search.signals.registry import Inputs, SignalPart, SignalSQL
 
-# The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
-# the fastest value, and 1,000 is hardly slower.
-SEED_CHUNKS = 500
+# The chunks with the rarest terms, up to this many in total, set the bar, and those with the next
+# one beside others, rarest first, until chance alone would bring PAIR_CHUNKS: a term in thousands
+# of chunks lifts few of them over the bar by itself (ADR 1).
+SEED_CHUNKS = 1_000
+PAIR_CHUNKS = 100
 # The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
 # of 100; 30 would lose none, for a sixth more time (ADR 1).
 SURE_RANKS = 10
@@ -36,7 +38,9 @@ SURE_RANKS = 10
 # is pruned; if that term alone does not reach the bar, the chunk must also contain one of the
 # others that does, with all commoner ones. The index answers such pairs from its posting lists.
 # Only terms within the budget begin a pair: under a filter with a low bar the search does
-# not scan every chunk, and the condition of a question of 60 words stays small.
+# not scan every chunk. The index compares each of their chunks with all terms, so that a question
+# with more than FEW_TERMS has a share of the budget.
+FEW_TERMS = 6
 PAIRS = """
 SELECT string_agg(
            CASE WHEN most > score THEN quoted
@@ -46,12 +50,9 @@ SELECT string_agg(
                 ) || ')'
            END, ' | ')::tsquery AS terms
 FROM common, bar
-WHERE rest > score AND chunks_before < %(budget)s AND seeks
+WHERE rest > score AND chunks_before * greatest(terms, {few}) / {few} < %(budget)s AND seeks
 """
 
-# A seed that uses half of the budget is truncated. Then all terms count as common, each with its
-# score for one occurrence in a chunk of average length: the other half of the budget goes to
-# chunks with several terms.
 _TABLES = """
 seed({columns}) AS MATERIALIZED ({seed}),
 bar AS MATERIALIZED (
@@ -60,17 +61,13 @@ bar AS MATERIALIZED (
            (SELECT count(*) FROM seed) AS seeds
 ),
 common AS MATERIALIZED (
-    SELECT quoted::text, chunks_before, seeks, weight * factor AS most,
-           sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
-    FROM (SELECT seeds >= {half} AS is_cut,
-                 CASE WHEN seeds >= {half} THEN 1 ELSE {most_factor} END AS factor
-          FROM bar) cut, term
-    WHERE is_cut OR chunks_before >= {seed_chunks}
+    SELECT quoted::text, chunks_before, seeks, count(*) OVER () AS terms, weight * {factor} AS most,
+           sum(weight * {factor}) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
+    FROM term WHERE chunks_before >= %(common_from)s
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
-    SELECT * FROM ({other}) found
-    LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
+    SELECT * FROM ({other}) found LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
 ),
 """
 
@@ -79,44 +76,40 @@ _SEED_TERMS = "(SELECT %(seed_terms)s::tsquery)"
 
 # Placeholder for the terms in the statement of either part.
 _PLACEHOLDER = "searched_terms"
+_BM25 = bm25("ingestion_chunk")
 
 # Limited before the UNION, whose deduplication of thousands of chunks is slow.
 _FIND = """
 SELECT id FROM (
     (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-    UNION
-    (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-) best
-ORDER BY score DESC NULLS LAST, id LIMIT {depth}
+    UNION (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+) best ORDER BY score DESC NULLS LAST, id LIMIT {depth}
 """
 
 
 def pruned(
-    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str
+    chunks: QuerySet[Chunk], profile: Profile, order: str
 ) -> tuple[str, str, dict[str, Any]]:
     """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
 
-    `order` and `bm25` are expressions over `ingestion_chunk`. Ordered by `bm25` the best
+    `order` is an expression over `ingestion_chunk`. Ordered by BM25 the best
     `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
     they are the best of the chunks that BM25 does not prune.
     """
-    half = max(1, profile.keyword_budget // 2)
     # One column if the order is BM25: Postgres would compute two equal ones twice.
-    scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
+    scores = {"score": order} | ({} if order == _BM25 else {"bm25": _BM25})
     seed_sql, params = named(_scored(chunks, scores), "scored")
     other_sql = seed_sql  # compiled once for both if their columns are the same
-    if order != bm25:
+    if order != _BM25:
         other_sql, other_params = named(_scored(chunks, {"score": order}), "other")
         params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + f" LIMIT {half}",
+        seed=seed_sql.replace(_PLACEHOLDER, _SEED_TERMS) + " LIMIT greatest(%(budget)s / 2, 1)",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
-        most_factor=K1 + 1,
-        seed_chunks=SEED_CHUNKS,
-        half=half,
-        hopeful=PAIRS,
+        factor=K1 + 1,
+        hopeful=PAIRS.format(few=FEW_TERMS),
         other=other_sql.replace(_PLACEHOLDER, "(SELECT terms FROM hopeful)"),
     )
     return tables, _FIND.format(depth=int(profile.depth)), params
@@ -191,22 +184,27 @@ class KeywordSignal(SignalPart):
         chunks, profile = inputs.scope.chunks, inputs.profile
         scorer = profile.keyword_scorer
         finder = _GENERATORS.get(scorer, scorer)
-        tables, find, params = pruned(
-            chunks,
-            profile,
-            order=_SCORES[finder].format(c="ingestion_chunk"),
-            bm25=bm25("ingestion_chunk"),
-        )
+        order = _SCORES[finder].format(c="ingestion_chunk")
+        tables, find, params = pruned(chunks, profile, order)
         score = f"coalesce({_SCORES[scorer].format(c='c')}, 0)"
         return SignalSQL(score=score, find=find, score_params=params, tables=tables)
 
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
+        terms, searched = inputs.words.terms.items, sum(inputs.words.configs.values())
+        whole = [each for each in terms if each.chunks_before + each.chunks <= SEED_CHUNKS]
+        common, pairs = terms[len(whole) :], ""
+        if len(common) > 1:
+            most = common[1].chunks_before + PAIR_CHUNKS * searched / common[0].chunks
+            beside = " | ".join(each.quoted for each in common[1:] if each.chunks_before < most)
+            pairs = f"{common[0].quoted} & ({beside})"
+        elif sum(each.chunks for each in whole) < inputs.profile.depth:
+            whole = list(terms)  # a lone common term: the rare ones fill no list
         # The parts of names that the texts hold seek together: most passages with one of them alone
         # have nothing to do with the name, and are many.
-        rare = [each for each in inputs.words.terms.items if each.chunks_before < SEED_CHUNKS]
-        alone = [each.quoted for each in rare if each.seeks]
-        together = " & ".join(each.quoted for each in rare if not each.seeks)
-        return {"seed_terms": " | ".join(filter(None, (*alone, together))) or None}
+        alone = [each.quoted for each in whole if each.seeks]
+        together = " & ".join(each.quoted for each in whole if not each.seeks)
+        seed = " | ".join(filter(None, (*alone, together, pairs)))
+        return {"seed_terms": seed or None, "common_from": sum(each.chunks for each in whole)}
 
     def scorer(self, profile: Profile) -> str:
         return profile.keyword_scorer.value

@@ -139,6 +139,18 @@ class TestTheBudget:
         assert holding > CHUNKS / 2
         assert scored("w55 w40 w35 w2 w1") < holding / 2
 
+    def test_common_word_is_not_scored_alone_beside_enough_rare_ones(self) -> None:
+        holding = Chunk.objects.filter(text__regex=r"\mw2\M").count()
+        assert scored("w59 w58 w2", depth=30) < holding / 2
+
+    def test_long_question_of_common_words_begins_fewer_pairs(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = "w12 w11 w10 w9 w8 w7 w6 w5"
+        shared = scored(text, keyword_budget=600)
+        monkeypatch.setattr(keyword, "FEW_TERMS", 64)
+        assert shared < scored(text, keyword_budget=600)
+
     @pytest.mark.parametrize("text", QUESTIONS)
     @pytest.mark.parametrize("budget", [100, 300])
     def test_budget_bounds_the_scored_chunks(self, text: str, budget: int) -> None:

@@ -42,6 +42,7 @@ from ingestion.parsing.formats.pdf_metadata import (
 from ingestion.parsing.formats.pdf_notes import with_notes
 from ingestion.parsing.formats.pdf_tables import (
     with_divided_rows,
+    with_joined_rows,
     with_values,
     with_whole_tables,
     without_margins,
@@ -253,7 +254,7 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
     whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
-    tables = [with_divided_rows(block, page.text_items) for block in whole]
+    tables = [with_divided_rows(with_joined_rows(block), page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():

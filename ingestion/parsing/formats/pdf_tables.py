@@ -43,6 +43,8 @@ _TORN, _NARROW = 0.8, 0.9
 _LONGEST_NAME, _LONGEST_VALUE = 40, 25  # of a row, and in it
 # Gaps between rows beside those between the lines of a cell. A guess.
 _WIDER = 1.2
+# Of the height of a line: how much nearer the lines of a cell are than rows. A guess.
+_CLOSER = 0.15
 # Of the height of a line; and of the box of a letter, of which a space takes a quarter. A guess.
 _TWO_LINES, _GAP = 1.8, 0.6
 # A line of a paragraph: longer than labels are, or within a sentence. A guess.
@@ -342,6 +344,38 @@ def _lines(cell: LayoutCell, items: Sequence[TextItem]) -> list[Line]:
     return [(top, " ".join(texts)) for top, _, texts in lines if texts]
 
 
+def with_joined_rows(table: LayoutBlock) -> LayoutBlock:
+    """The table; rows that are the next lines of the cells above are part of these.
+
+    They are nearer to the row above than other rows, and have text only below a text, without a
+    digit: values are rows of their own.
+    """
+    rows = rows_of(table) if table.kind == "table" else []
+    boxes = [next((cell.bbox for cell in row if cell.bbox and cell.text), None) for row in rows]
+    tops = [box.y for box in boxes if box]
+    gaps = [below - above for above, below in pairwise(tops)]
+    if len(tops) < len(rows) or len(gaps) < _FEWEST_ROWS or len(set(map(len, rows))) > 1:
+        return table
+    # The first row may be near to the names of the columns.
+    narrow = min(gaps[1:]) + _CLOSER * min(box.height for box in boxes if box)
+    joined = [rows[0]]
+    for gap, row in zip(gaps, rows[1:], strict=True):
+        texts = [(above.text, cell.text) for above, cell in zip(joined[-1], row, strict=True)]
+        if gap > narrow:
+            joined.append(row)
+        elif all(map(all, texts)) or any(
+            (text and not above) or any(map(str.isdecimal, text)) for above, text in texts
+        ):
+            return table
+        else:
+            joined[-1] = [
+                replace(cell, text=" ".join(filter(None, both)))
+                for cell, both in zip(joined[-1], texts, strict=True)
+            ]
+    is_whole = len(joined) >= _FEWEST_ROWS and all(row[0].text for row in joined)
+    return _with_rows(table, joined) if is_whole else table
+
+
 def with_parted_headers(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     """The blocks of the page; names of columns that are one text are each above their column."""
     return [_with_parted_header(one, page.text_items, letters) for one in page.blocks or ()]
@@ -371,8 +405,13 @@ def _with_parted_header(
             names[at : at + 2] = replace(cell, text=first.text), replace(after, text=second.text)
     if names == header:
         return table
-    first = [names] if not table.header else []
-    return replace(table, header=table.header and names, rows=[*first, *body])
+    return _with_rows(table, [names, *body])
+
+
+def _with_rows(table: LayoutBlock, rows: list[list[LayoutCell]]) -> LayoutBlock:
+    """The table with other rows, the first of which is its header if it had one."""
+    first = bool(table.header)
+    return replace(table, header=rows[0] if first else None, rows=rows[first:])
 
 
 def without_margins(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:

@@ -15,7 +15,7 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from ingestion.domain import BlockKind
 from ingestion.parsing.formats.pdf_letters import Letters
-from ingestion.parsing.formats.pdf_tables import with_values, without_torn_columns
+from ingestion.parsing.formats.pdf_tables import with_joined_rows, with_values, without_torn_columns
 
 from .conftest import Parse
 
@@ -320,6 +320,42 @@ def test_names_of_columns_that_are_close_are_each_above_theirs(parse: Parse) -> 
     page.save()
     (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
     assert table.rows[:2] == (names, ("Ada 10", "Nurse", "-4410", "a10@x.example"))
+
+
+def test_the_second_lines_of_cells_are_parts_of_their_rows(parse: Parse) -> None:
+    out = io.BytesIO()
+    page = Canvas(out, invariant=1)
+    names = ["Name", "Duty", "Room", "Hours"]
+    for x, name in zip((72, 200, 320, 400), names, strict=True):
+        page.drawString(x, 734, name)
+    for top, n in zip(range(700, 500, -34), range(10, 15), strict=False):
+        for x, above, below in ((72, f"Dr. Ada {n}", "Lovelace"), (200, "Senior", "nurse")):
+            page.drawString(x, top, above)
+            page.drawString(x, top - 13, below)
+        page.drawString(320, top - 6.5, f"B{n}")
+        page.drawString(400, top - 6.5, f"9 to {n}")
+    page.save()
+    (table,) = (b for b in parse(out.getvalue(), "a.pdf").blocks if b.rows)
+    assert table.rows[-2] == ("Dr. Ada 13 Lovelace", "Senior nurse", "B13", "9 to 13")
+
+
+@pytest.mark.parametrize(
+    ("tops", "texts"),
+    [
+        pytest.param((100, 120, 133, 160, 180), ("ab", "cde", "f ", "gh", "ij"), id="ragged"),
+        pytest.param((100, 114, 132, 150), ("n ", "a ", "b ", "c "), id="near to the header"),
+        pytest.param((100, 120, 133, 153, 166), ("ab", "cd", "7 ", "ef", "8 "), id="values"),
+    ],
+)
+def test_rows_that_are_no_second_lines_are_left_as_they_are(
+    tops: Sequence[int], texts: Sequence[str]
+) -> None:
+    rows = [
+        [LayoutCell(text.strip(), bbox=AnnotationRect(72, top, 40, 10)) for text in row]
+        for top, row in zip(tops, texts, strict=True)
+    ]
+    table = LayoutBlock("table", rows=rows)
+    assert with_joined_rows(table) is table
 
 
 def test_prose_in_columns_with_lines_between_them_is_no_table(parse: Parse) -> None:
