@@ -59,11 +59,7 @@ _WORD = re.compile(r"\w+")
 
 
 def nearest_group(
-    vector: Sequence[float],
-    members: Vectors,
-    groups: Sequence[int],
-    *,
-    at_least: float = SAME_MEANING,
+    vector: Sequence[float], members: Vectors, groups: Sequence[int], at_least: float = SAME_MEANING
 ) -> int | None:
     """The group with the highest mean cosine to `vector`; None below `at_least`.
 

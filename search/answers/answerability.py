@@ -35,6 +35,7 @@ WIDEST = 6.0  # margins beyond it say no more; a guess
 # The mean of the fit's questions stands for a confidence that is unknown.
 USUAL_CONFIDENCE = 0.68
 
+LEGAL_FORMS = frozenset(["corporation", "corp", "inc", "ltd", "llc", "plc", "company", "co", "ag"])
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _COUNT = re.compile(r"\b(?:how many|wie viele)\b\s*(\w*(?:\s\w+)?)", re.IGNORECASE)
 _WORD = re.compile(r"\s+(\w+)")
@@ -109,16 +110,14 @@ def _lacks_a_name(question: str, context: Context) -> bool:
     identifiers = IDENTIFIER.findall(question)
     if not (own or identifiers):  # as most: the context need not be read
         return False
-    everything = "\n".join(
-        "\n".join((passage.title, *passage.heading_path, passage.text))
-        for passage in context.passages
-    )
-    folded_text = folded(everything)
+    texts = ["\n".join((each.title, *each.heading_path, each.text)) for each in context.passages]
+    folded_text = folded("\n".join(texts))
     if any(folded(name) not in folded_text for name in identifiers):
         return True
     known = {bare(word) for word in set(words(folded_text))}
-    # The last word of each: “new” is no New York.
-    return not all(any(same_name(folded(each.parts[-1]), word) for word in known) for each in own)
+    # The last word of each: “new” is no New York, but Acme is Acme Corporation.
+    parts = ([part for part in each.parts if part not in LEGAL_FORMS] or each.parts for each in own)
+    return not all(any(same_name(folded(each[-1]), word) for word in known) for each in parts)
 
 
 def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
@@ -134,7 +133,7 @@ def _is_of_neighbour(question: str, piece: str, lookup: RecordLookup) -> bool:
         if not codes or word in STOP or YEAR.fullmatch(code):
             continue
         # As one of several, without the word before it: Python 3.12 and 3.13.
-        listed = rf"(?<!\w){re.escape(word)}\s[^:§()\n]{{,40}}(?<![\w.]){re.escape(code)}(?!\.?\w)"
+        listed = rf"\b{re.escape(word)}\w?\s[^:§()\n]{{,40}}(?<![\w.]){re.escape(code)}(?!\.?\w)"
         is_listed = code[-1].isdigit() and re.search(listed, piece, re.IGNORECASE)
         if code not in codes and not is_listed:
             return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import groupby
 
@@ -67,6 +67,10 @@ _TERM = re.compile(
 _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|specifies)\b(?! not\b)"
 LONGEST_TERM = 3  # words
 _CODED = re.compile(r"[^|]*\d")  # the first cell of a row that is no header
+# The name of a row only with that of its column, as in “room 12”: 12 may as well be seats.
+_SHORT_NUMBER = re.compile(r"[\W\d]{1,5}")
+# An item of another record: its label has a number. “Price: 5” may be below “Level 3”.
+_ITEM = re.compile(r"[^:\d]*\d[^:]*:(?:\s|\Z)")
 _MARKER = re.compile(r"^[-*+•–—]\s+")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30.": it defines nothing
 
@@ -176,38 +180,44 @@ def _record_parts(
     held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
     best = max(held.values(), default=0.0)
     own = [part for part in parts if held[part.section] == best]
-    return list(_own_records(passage, own if best > FULL else parts, lookup)), held
+    # What a whole section is about, or is compared with, tells none of its rows from the others.
+    rows = lookup if lookup.question and best <= FULL else replace(lookup, identifiers=())
+    return list(_own_records(passage, own if best > FULL else parts, rows)), held
 
 
 def _own_records(
     passage: Passage, parts: Sequence[TextPart], lookup: RecordLookup
 ) -> Iterator[TextPart]:
     """The parts without other records: of a table with rows that the question names, these and the
-    header; of a list with such items, these.
+    header; of a list with such items, these and what is below them.
     """
     for (kind, _), group in groupby(
         parts, key=lambda one: (one.kind, one.kind is Kind.ROW and one.block)
     ):
-        run, is_own = list(group), True
+        run = list(group)
         texts = [passage.text[part.start : part.end] for part in run]
-        held = [_held(text, kind, lookup) for text in texts]
+        held = [_held(text, kind, lookup, texts[0]) for text in texts]
+        is_own = held[0] == max(held)
         for at, (part, text) in enumerate(zip(run, texts, strict=True)):
-            begins = not text.startswith("|") if kind is Kind.ROW else _MARKER.match(text)
-            if begins or part.block != run[at - 1].block:
+            begins = not text.startswith("|") if kind is Kind.ROW else _ITEM.match(text)
+            if begins and (part.line != run[at - 1].line or _MARKER.match(text)):
                 is_own = held[at] == max(held)
             if is_own or (at == 0 and kind is Kind.ROW and not _CODED.match(text)):
                 yield part
 
 
-def _held(text: str, kind: Kind, lookup: RecordLookup) -> float:
+def _held(text: str, kind: Kind, lookup: RecordLookup, header: str) -> float:
     """How well a row, or an item by its label, holds what the question names; 0 of other text."""
     if kind is Kind.ROW:
         first, *others = text.split(CELL_SEPARATOR)
+        if _SHORT_NUMBER.fullmatch(first):
+            first = f"{header.partition(CELL_SEPARATOR)[0]} {first}"
         codes = (cell for cell in others if len(cell) >= CODE and " " not in cell)
         is_named = any(map(lookup.names, (first, *codes)))
-        return 2.0 if is_named else lookup.strength(text)  # 4.2.1+build.118 is more than 4.2.1
+        return 2.0 if is_named else lookup.strength(first)  # 4.2.1+build.118 is more than 4.2.1
     label, colon, _ = _MARKER.sub("", text).partition(":")
-    return float(kind is Kind.ITEM and colon != "" and lookup.names(label))
+    is_label = kind is Kind.ITEM and colon and not _SHORT_NUMBER.fullmatch(label)
+    return float(bool(is_label) and lookup.names(label))
 
 
 def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup) -> Iterator[Offer]:
@@ -234,17 +244,9 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
             is_first = is_named and not _LABEL.match(text)
             defines = not is_defined and (is_first or bool(form and form.is_in(text)))
             is_defined = is_defined or defines
-            yield Offer(
-                passage,
-                parts,
-                at,
-                path,
-                question.share(own | about),
-                question.share(own | before | around),
-                in_passage,
-                defines,
-                held[number] or lookup.strength(text) if lookup.is_bare else float(is_holder),
-            )
+            shares = question.share(own | about), question.share(own | before | around)
+            holds = held[number] or lookup.strength(text) if lookup.is_bare else float(is_holder)
+            yield Offer(passage, parts, at, path, *shares, in_passage, defines, holds)
         before = own
 
 

@@ -30,11 +30,18 @@ from search.ranking.tiers import identifiers_lead
 # Added to the strength of an identifier in a heading: less than strengths differ by, so that a
 # whole identifier in a text comes before a part of one in a heading, as in the index.
 DEFINED, NAMED = 0.1, 0.05
-_DIGIT = re.compile(r"\d")
 _RUNS = re.compile(r"[0-9]+|[^\W\d_]+")
 # Article 10, Annex B, Room B1.01: no pattern tells them from prose, but a heading begins with them.
 _NUMBERED = re.compile(
     r"(?<!\w)([^\W\d_]{2,})\s+((?:[A-Z]{0,3}-?[0-9]+[a-z]?|[A-HJ-Z])(?:[-./][0-9A-Za-z]+)*)(?!\w)"
+)
+
+# More is asked for than what is named: after step 2, than A4, level 3 or 4, Model 3 and Model Y.
+_AND = r"\s(?:and|or|und|oder|et|ou)\s"
+_BEYOND = re.compile(
+    r"(?<!\w)(?:after|before|since|until|than|between|from|over|under|compare|vs|versus"
+    r"|nach|vor|seit|bis|als|zwischen|uber|unter|vergleiche?|apres|avant|depuis|entre)"
+    rf"\s(?:\S+\s){{0,4}}\S*\d|\d\sto\s|\d{_AND}(?![^\d\s]\S*\s?\d)|[^\W\d]{_AND}[^\W\d]+\s\d"
 )
 
 YEAR = re.compile(r"1\d{3}|20\d\d")
@@ -47,7 +54,8 @@ class RecordLookup:
 
     `leads`: what holds one comes before every score, as in the ranking's tier (ADR 2). `is_bare`:
     the question is nothing else, or asks for them. `numbered`: its names of a word and a number or
-    a letter, as (article, 10), which only headings that begin with them hold.
+    a letter, as (article, 10), which only headings that begin with them hold. `question`: what
+    labels of rows and items are compared with; empty if it asks for more than such records.
     """
 
     identifiers: tuple[QueryIdentifier, ...] = ()
@@ -72,6 +80,7 @@ class RecordLookup:
         others = {one.text.casefold() for one in identifiers} - names
         leads = leads or bool(names and not others)
         question = folded(normal_form(query.text).translate(DIGITS)).strip()
+        question = "" if _BEYOND.search(question) else question
         return cls(identifiers, leads, is_bare, patterns, numbered, question)
 
     def holders(self, paths: Sequence[Sequence[str]], texts: Iterable[str]) -> list[float]:
@@ -109,7 +118,7 @@ class RecordLookup:
         own, other = folded(plain), folded(plain, written_out=True)
         pairs = (own, self.question), (other, self.question), (self.question, own)
         return any(
-            part in whole and _DIGIT.search(part) and _literal(part).search(whole)
+            part in whole and any(map(str.isdigit, part)) and _literal(part).search(whole)
             for part, whole in pairs
         )
 
@@ -124,13 +133,10 @@ class RecordLookup:
 
     def _is_numbered(self, heading: str) -> bool | None:
         """Whether a heading begins with a numbered name, or a part of it; None if with no such."""
-        match = _NUMBERED.match(heading)
-        codes = [code for word, code in self.numbered if match and word == match[1].casefold()]
-        return (
-            any(f"{match[2]}.".startswith(f"{code}.") for code in codes)
-            if match and codes
-            else None
-        )
+        if not (match := _NUMBERED.match(heading)):
+            return None
+        codes = [code for word, code in self.numbered if word == match[1].casefold()]
+        return any(f"{match[2]}.".startswith(f"{code}.") for code in codes) if codes else None
 
     def _in_heading(self, heading: str) -> float:
         if self._is_numbered(heading):

@@ -192,7 +192,7 @@ class KeywordSignal(SignalPart):
     def params(self, inputs: Inputs) -> Mapping[str, Any]:
         terms, searched = inputs.words.terms.items, sum(inputs.words.configs.values())
         whole = [each for each in terms if each.chunks_before + each.chunks <= SEED_CHUNKS]
-        common, pairs = terms[len(whole) :], ""
+        common, pairs = [each for each in terms[len(whole) :] if each.seeks], ""
         if len(common) > 1:
             most = common[1].chunks_before + PAIR_CHUNKS * searched / common[0].chunks
             beside = " | ".join(each.quoted for each in common[1:] if each.chunks_before < most)

@@ -19,6 +19,7 @@ from ingestion.models import Chunk, DocumentVersion
 from search.domain import Signal, TitleScorer
 from search.pipeline import Choices, search
 from search.retrieval.phrases import contains
+from search.signals import keyword
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
@@ -122,6 +123,13 @@ class TestSearch:
         assert set(scores("mowField")) == {named, said, rye}
         # Title, confidence and marks know the question's own words alone.
         assert [term.lexeme for term in ask("renameField field").terms] == ["renamefield", "field"]
+
+    def test_common_parts_of_a_known_name_are_sought_together_too(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(keyword, "SEED_CHUNKS", 2)
+        named, *_ = shelf("a getUserModel of the site", *["the user of a model"] * 4)
+        assert list(scores("getUserModel")) == [named]
 
     def test_parts_of_web_addresses_count_once_however_many_links_a_passage_has(self) -> None:
         links = " ".join(f"https://docs.anhost.org/gaskets/page{number}" for number in range(9))

@@ -24,7 +24,7 @@ _IN_LINES = frozenset({Kind.ITEM, Kind.ROW})
 
 
 def quoted(answer: Answered, quotes: Sequence[Quote], *, is_marked: bool = False) -> Answered:
-    """The answer that quotes pieces of passages, each under the name of its section.
+    """The answer that quotes pieces of passages, each under its last two headings.
 
     `is_marked`: the best sentence of the first piece is in bold. The passages of the pieces become
     the first ones, in the order of reading. Markup in documents is escaped: it must neither load

@@ -4,6 +4,7 @@ answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -433,6 +434,8 @@ def test_margin_over_nothing_is_not_measured() -> None:
         ("Where are the beams of shed 6?", "The beams of shed 9 (long) lie here: § 6.", False),
         ("Where does the shed of New York keep beams?", "The shed keeps new beams.", False),
         ("Where does Ada Weigher keep beams?", "The Weigher shed keeps beams.", True),
+        ("Where does Acme Corporation keep beams?", "Acme keeps beams in a shed.", True),
+        ("Where are the beams of shed 3?", "Beams of sheds 2 and 3 lie here, of shed 4 not.", True),
         ("Where are the beams of the third shed?", "The beams of the second shed lie here.", False),
         ("Where are the beams of the third shed?", "The beams of the third shed lie here.", True),
         ("Where did beams of May 1888 lie?", "Beams of May 1889 lie here, 1888 there.", True),
@@ -556,6 +559,44 @@ def test_a_record_is_quoted_without_its_neighbours(
     ]
     parts = [text[part.start : part.end] for part in quote.parts]
     assert parts == shown
+
+
+SEATS = "Room | Seats\n3 | 12\n12 | 40\nHall | 90"
+LEVELS = "- Level 3: engineers\n- Level 4: makers\n- Level 5: nobody"
+NESTED = "Level 2: all\nPrice: 0\nLevel 3: teams\nPrice: 40\nAt 9:30.\nLevel 4: firms\nPrice: 90"
+SIGNS = "Symptom | Share\nFever | 80%\nFever after COVID-19 | 10%"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "shown"),
+    [
+        (SEATS, "How many seats has room 12?", ["Room | Seats", "12 | 40"]),
+        (SEATS, "Which room has 12 seats?", SEATS.split("\n")),
+        (SEATS, "What are the top 12 rooms?", SEATS.split("\n")),
+        (LEVELS, "Who is level 4?", ["- Level 4: makers"]),
+        (NESTED, "What does level 3 cost?", ["Level 3: teams", "Price: 40", "At 9:30."]),
+        (LEVELS, "Who is level 3 and level 5?", LEVELS.split("\n")[::2]),
+        (LEVELS, "Who is level 3 and 4?", LEVELS.split("\n")),
+        (LEVELS, "Wer kommt nach Level 3?", LEVELS.split("\n")),
+        (LEVELS, "level 3 to level 5", LEVELS.split("\n")),
+        (
+            "- Board: five\n- Level 5: none",
+            "board or level 5",
+            ["- Board: five", "- Level 5: none"],
+        ),
+        (SIGNS, "What are symptoms of COVID-19?", SIGNS.split("\n")),
+    ],
+)
+def test_records_that_may_answer_are_not_left_out(
+    text: str, question: str, shown: list[str]
+) -> None:
+    """A number may be a value, and a named record what others are compared with."""
+    layout = [(at.start(), BlockKind.LIST_ITEM) for at in re.finditer("(?m)^.", text)]
+    layout = layout if text == NESTED else []
+    held = Context((passage(1, text, "COVID-19", layout=layout),))
+    lookup = RecordLookup.of(parse(question, DEFAULT_PATTERNS), DEFAULT_PATTERNS)
+    (offer, *_) = offers_of(QuestionWords({}), held, lookup)
+    assert [text[part.start : part.end] for part in offer.parts] == shown
 
 
 def test_initials_are_no_numbers_of_items() -> None:
