@@ -23,7 +23,7 @@ from django.utils.translation import gettext
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import EmptyFile, IngestionError, NotStored, RetryLater, UnsupportedType
-from ingestion.intake.import_kinds import source_for
+from ingestion.intake.import_kinds import SOURCES
 from ingestion.intake.import_protocol import (
     ImportRefused,
     ImportSource,
@@ -99,7 +99,7 @@ class _Run:
                         "resume the import, or import smaller parts."
                     )
                 )
-            with source_for(self.of) as source:
+            with SOURCES[self.of.kind](self.of) as source:
                 if self.of.discovered is None:
                     self._discover(source)
                 return self._take_some(source)

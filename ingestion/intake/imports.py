@@ -32,7 +32,7 @@ from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
 from ingestion.intake.import_folders import HERE
-from ingestion.intake.import_kinds import source_for
+from ingestion.intake.import_kinds import SOURCES
 from ingestion.intake.import_protocol import METADATA, ImportRefused, ItemFile
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
@@ -140,7 +140,7 @@ def start(
     if file is not None:
         row.file.name = _store(file)
     try:
-        source_for(row).check()
+        SOURCES[row.kind](row).check()
         with transaction.atomic():
             row.audience = readers.within(collection) if readers else None
             row.save()
