@@ -95,8 +95,6 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
         summary = self._summary(request, int(object_id) if object_id.isdecimal() else 0)
         may_change = self.has_change_permission(request)
         context = {
