@@ -79,7 +79,7 @@ class ComparedFilter(admin.SimpleListFilter):
 
 
 @admin.register(SearchProfile)
-class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):  # type: ignore[misc]
+class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
     list_before_template = "admin/search/searchprofile/rollback_form.html"
@@ -179,7 +179,7 @@ class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):  # typ
         """The settings of the active version."""
         source = SearchProfile.active()
         values = {name: getattr(source, name) for name in diff.FIELDS} if source else {}
-        given: dict[str, Any] = super().get_changeform_initial_data(request)  # type: ignore[misc]
+        given: dict[str, Any] = super().get_changeform_initial_data(request)
         return {**values, "description": "", **given}
 
     def save_model(self, request: HttpRequest, obj: SearchProfile, form: Any, change: bool) -> None:
@@ -205,7 +205,7 @@ class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):  # typ
     # --- deletion: drafts only ----------------------------------------------------------------
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_delete_permission(request, obj)  # type: ignore[misc]
+        allowed: bool = super().has_delete_permission(request, obj)
         return allowed and (not isinstance(obj, SearchProfile) or obj.is_draft)
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> Any:
