@@ -79,7 +79,7 @@ class ComparedFilter(admin.SimpleListFilter):
 
 
 @admin.register(SearchProfile)
-class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):
+class SearchProfileAdmin(AuditedByServices, PublishingPages, ModelAdmin):  # type: ignore[misc]
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
     list_before_template = "admin/search/searchprofile/rollback_form.html"
