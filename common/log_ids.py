@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,17 +9,6 @@ from types import MappingProxyType
 
 REQUEST, TASK = "request_id", "task_id"
 _current: ContextVar[Mapping[str, str]] = ContextVar("log_ids", default=MappingProxyType({}))
-_VALID = re.compile(r"[A-Za-z0-9._:-]{8,64}")
-
-
-def new_id() -> str:
-    """A new id: 32 hexadecimal digits."""
-    return secrets.token_hex(16)
-
-
-def valid_id(text: str) -> str:
-    """The id sent by another program, if it is valid, else empty: it is written into log lines."""
-    return text if _VALID.fullmatch(text) else ""
 
 
 @contextmanager

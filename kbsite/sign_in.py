@@ -85,9 +85,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         self._refuse_without_groups(request, sociallogin)
         if sociallogin.account.pk:
             claims.confirmed(sociallogin)
-        elif sociallogin.is_existing:
-            pass  # found by its address: connected, and confirmed then
-        elif sociallogin.state.get("process") != "connect":
+        # One that is found by its address is connected, and confirmed then.
+        elif not sociallogin.is_existing and sociallogin.state.get("process") != "connect":
             self._refuse_existing_address(request, sociallogin)
 
     def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:

@@ -90,11 +90,6 @@ def apply(user: User, claims: Mapping[str, Any]) -> None:
             user.groups.add(Group.objects.get_or_create(name=name)[0])
 
 
-def _withdraw(user: User) -> None:
-    """Remove the user from all groups whose membership is set by claims."""
-    apply(user, {})
-
-
 class Refused(Exception):
     """The provider no longer vouches for the person."""
 
@@ -156,7 +151,7 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
     elif is_silent:
         row.withdrawn = True
         row.save(update_fields=["withdrawn"])
-        _withdraw(row.account.user)
+        apply(row.account.user, {})
 
 
 def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
@@ -232,7 +227,7 @@ def connected(sociallogin: SocialLogin, **_: Any) -> None:
 def disconnected(instance: SignOn, **_: Any) -> None:
     """Remove the groups set by claims: without the connection they would never be refreshed."""
     if user := User.objects.filter(pk=instance.account.user_id).first():
-        _withdraw(user)
+        apply(user, {})
 
 
 def _values(claims: Mapping[str, Any], path: str) -> Iterator[str]:

@@ -154,23 +154,18 @@ class ModelTokenizer:
         self._encoder = encoder
         self._encoder.no_padding()
         self._encoder.no_truncation()
-        self._cached_ids = lru_cache(maxsize=CACHED_TEXTS)(self._read)
-
-    def ids(self, text: str) -> npt.NDArray[np.int32]:
-        """The tokens of a text of at most CACHED_CHARS; those of the last texts are cached.
-
-        A chunk is counted when it is cut, and embedded a moment later.
-        """
-        return self._cached_ids(text)
+        # A chunk is counted when it is cut, and embedded a moment later.
+        self.ids = lru_cache(maxsize=CACHED_TEXTS)(self._read)
 
     def _read(self, text: str) -> npt.NDArray[np.int32]:
+        """The tokens of a text of at most CACHED_CHARS; those of the last texts are cached."""
         encoding = self._encoder.encode(encodable(text), add_special_tokens=False)
         return np.array(encoding.ids, dtype=np.int32)
 
     def count(self, text: str) -> int:
         """Number of tokens in `text`; 0 for an empty string."""
         if len(text) <= CACHED_CHARS:
-            return len(self._cached_ids(text))
+            return len(self.ids(text))
         return sum(
             len(self._encoder.encode(piece, add_special_tokens=False).ids)
             for _, piece in windows(encodable(text))

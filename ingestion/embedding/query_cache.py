@@ -8,6 +8,7 @@ import threading
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +37,7 @@ class Cache(Protocol):
 MAX_IN_MEMORY = 8192
 
 
+@dataclass(eq=False)
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
@@ -43,25 +45,18 @@ class CachedQueryEmbedder:
     are in the process alone. `on_lookup` is called with hit, miss or failure (of the cache).
     """
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        cache: Cache,
-        *,
-        ttl: float | None,
-        on_lookup: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._embedder = embedder
-        self._cache = cache
-        self._ttl = ttl
-        self._on_lookup = on_lookup
-        self._lock = threading.Lock()  # of `_memory`
-        self._memory: OrderedDict[str, Vectors] = OrderedDict()
+    embedder: Embedder
+    cache: Cache
+    _: KW_ONLY
+    ttl: float | None
+    on_lookup: Callable[[str], None] = lambda _: None
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # of `_memory`
+    _memory: OrderedDict[str, Vectors] = field(default_factory=OrderedDict, init=False)
 
     @property
     def card(self) -> ModelCard:
         """Identity of the underlying embedder's model."""
-        return self._embedder.card
+        return self.embedder.card
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). Canonically equivalent Unicode (NFC) shares one embedding."""
@@ -72,10 +67,10 @@ class CachedQueryEmbedder:
         if vector is None:
             vector = self._cached(key)
         if vector is not None:
-            self._on_lookup("hit")
+            self.on_lookup("hit")
         else:
-            self._on_lookup("miss")
-            vector = self._embedder.embed_query(text, timeout=timeout)
+            self.on_lookup("miss")
+            vector = self.embedder.embed_query(text, timeout=timeout)
             self._store(key, vector)
         self._remember(key, vector)
         return vector.copy()
@@ -86,7 +81,7 @@ class CachedQueryEmbedder:
         with self._lock:
             vectors = {key: self._memory[key] for key in keys if key in self._memory}
         if new := {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}:
-            rows = self._embedder.embed_documents([*new.values()])
+            rows = self.embedder.embed_documents([*new.values()])
             # Each a copy: a row that is used for long would keep all others of its batch.
             vectors |= {key: row.copy() for key, row in zip(new, rows, strict=True)}
         for key, vector in vectors.items():
@@ -95,7 +90,7 @@ class CachedQueryEmbedder:
 
     def left_out(self, text: str) -> str:
         """The end of `text` that its embedding does not cover; usually empty."""
-        return query_windows(text, self._embedder.tokenizer, self.card.max_tokens)[1]
+        return query_windows(text, self.embedder.tokenizer, self.card.max_tokens)[1]
 
     def _key(self, text: str) -> str:
         # Hashed, because cache keys must be short and printable and fingerprints need not be.
@@ -111,7 +106,7 @@ class CachedQueryEmbedder:
 
     def _cached(self, key: str) -> Vectors | None:
         try:
-            value = self._cache.get(key)
+            value = self.cache.get(key)
         except Exception:  # each cache raises its own errors; none may fail a search
             self._failed("read")
             return None
@@ -123,10 +118,10 @@ class CachedQueryEmbedder:
 
     def _store(self, key: str, vector: Vectors) -> None:
         try:
-            self._cache.set(key, vector.astype("<f4").tobytes(), timeout=self._ttl)
+            self.cache.set(key, vector.astype("<f4").tobytes(), timeout=self.ttl)
         except Exception:  # as above
             self._failed("write")
 
     def _failed(self, doing: str) -> None:
-        self._on_lookup("failure")
+        self.on_lookup("failure")
         logger.warning("Cannot %s the cache of query embeddings", doing, exc_info=True)

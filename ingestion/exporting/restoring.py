@@ -76,7 +76,8 @@ def restore(
     invalid, damaged, of another format or in conflict with existing data; restored rows are kept.
     """
     with open_archive(path) as archive:
-        manifest = read_manifest(_read_whole(archive, layout.MANIFEST))
+        with _opened(archive, layout.MANIFEST) as file:
+            manifest = read_manifest(file.read(layout.LARGEST_MANIFEST))
         with _collection(manifest["collection"], name) as collection:
             outcome = Restored(collection)
             _fill(archive, outcome, check)
@@ -149,11 +150,6 @@ def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
         raise ImportRefused(
             gettext("The archive is damaged: %(name)s. Copy it again.") % {"name": name}
         ) from error
-
-
-def _read_whole(archive: zipfile.ZipFile, name: str) -> bytes:
-    with _opened(archive, name) as file:
-        return file.read(layout.LARGEST_MANIFEST)
 
 
 def _rows(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:

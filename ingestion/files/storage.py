@@ -22,11 +22,10 @@ from django.utils.translation import gettext
 
 from common import database
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
-from ingestion.files.filetypes import FileType, sniff
+from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 
 logger = logging.getLogger(__name__)
 
-HEAD_BYTES = 8192
 BLOCK_BYTES = 1024 * 1024
 MAX_NAME_CHARS = 200
 ORIGINALS = "originals"

@@ -17,8 +17,3 @@ SOURCES: dict[str, type[ImportSource]] = {
     Import.Kind.SITE: SiteSource,
     Import.Kind.SITEMAP: SitemapSource,
 }
-
-
-def source_for(of: Import) -> ImportSource:
-    """The source of an import, not yet open."""
-    return SOURCES[of.kind](of)

@@ -23,15 +23,16 @@ from django.utils.translation import gettext
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.documents.restricted_readers import Readers
 from ingestion.errors import EmptyFile, IngestionError, NotStored, RetryLater, UnsupportedType
-from ingestion.intake.import_kinds import source_for
+from ingestion.intake.import_kinds import SOURCES
 from ingestion.intake.import_protocol import (
+    METADATA,
     ImportRefused,
     ImportSource,
     ItemDraft,
     ItemFile,
     Skip,
 )
-from ingestion.intake.imports import metadata_of, remove_file
+from ingestion.intake.imports import remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
 from ingestion.services import Receipt, receive
 
@@ -99,7 +100,7 @@ class _Run:
                         "resume the import, or import smaller parts."
                     )
                 )
-            with source_for(self.of) as source:
+            with SOURCES[self.of.kind](self.of) as source:
                 if self.of.discovered is None:
                     self._discover(source)
                 return self._take_some(source)
@@ -197,7 +198,7 @@ class _Run:
             language=file.language or self.of.language,
             acting_user=self.of.added_by,
             lane=Lane.BULK,
-            metadata=metadata_of(self.of, file),
+            metadata={**self.of.options.get(METADATA, {}), **(file.metadata or {})} or None,
             readers=Readers.of(self.of),
             stated=file.stated,
             path=item.reference if self.of.kind in _HAVE_FOLDERS else "",

@@ -32,8 +32,8 @@ from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.events import log
 from ingestion.files.storage import display_name
 from ingestion.intake.import_folders import HERE
-from ingestion.intake.import_kinds import source_for
-from ingestion.intake.import_protocol import METADATA, ImportRefused, ItemFile
+from ingestion.intake.import_kinds import SOURCES
+from ingestion.intake.import_protocol import METADATA, ImportRefused
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.versions import UNFINISHED
@@ -140,7 +140,7 @@ def start(
     if file is not None:
         row.file.name = _store(file)
     try:
-        source_for(row).check()
+        SOURCES[row.kind](row).check()
         with transaction.atomic():
             row.audience = readers.within(collection) if readers else None
             row.save()
@@ -199,11 +199,6 @@ def _check_place(of: Import, by_command: bool) -> None:
             )
             % {"host": of.options[HERE], "id": of.pk}
         )
-
-
-def metadata_of(of: Import, file: ItemFile) -> Mapping[str, Any] | None:
-    """The import's metadata with the item's own over it; None where neither has any."""
-    return {**of.options.get(METADATA, {}), **(file.metadata or {})} or None
 
 
 def remove_file(of: Import) -> None:

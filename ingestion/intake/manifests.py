@@ -64,11 +64,8 @@ class ManifestSource(ImportSource):
                     item = ItemDraft(f"line {number}", metadata={"error": error})
                 yield item
 
-    def take(self, item: ImportItem) -> AbstractContextManager[ItemFile]:
-        return self._described(item)
-
     @contextmanager
-    def _described(self, item: ImportItem) -> Iterator[ItemFile]:
+    def take(self, item: ImportItem) -> Iterator[ItemFile]:
         metadata = item.metadata
         with self._opened(item) as file:
             yield replace(

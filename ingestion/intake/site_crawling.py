@@ -32,7 +32,11 @@ _GZIP_START = b"\x1f\x8b"
 _READ_CHARS = 4_000_000
 MAX_LINKS = 5_000
 
-_HIDDEN = re.compile(r"<(script|style|textarea|title|noscript)\b", re.IGNORECASE)
+# Comments, scripts and other elements whose tags do not count.
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title|noscript)\b.*?(?:</\1|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
 _TAG = re.compile(r"<(a|area|base|meta)\s([^<>]{0,4000})>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
     r"([a-z][a-z-]{0,30})\s{0,20}=\s{0,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s\"'<>]{1,2000}))",
@@ -190,7 +194,7 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
 
     By bounded patterns, not a parse tree: the cost of a hostile page is linear in its length.
     """
-    visible = _without_hidden(text[:_READ_CHARS])
+    visible = _HIDDEN.sub("", text[:_READ_CHARS])
     directives = set(_header_directives(headers.get("x-robots-tag", ""), agent))
     base, links = url, dict[str, None]()
     for name, attributes in _tags(visible):
@@ -207,31 +211,6 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Cr
         links=tuple(targets) if not directives & {"nofollow", "none"} else (),
         may_index=not directives & {"noindex", "none"},
     )
-
-
-def _without_hidden(text: str) -> str:
-    """The text without comments, scripts and other elements whose tags do not count."""
-    parts: list[str] = []
-    place = 0
-    while True:
-        comment = text.find("<!--", place)
-        hidden = _HIDDEN.search(text, place, comment if comment >= 0 else len(text))
-        if hidden is not None:
-            parts.append(text[place : hidden.start()])
-            closing = re.compile(f"</{hidden[1]}", re.IGNORECASE).search(text, hidden.end())
-            if closing is None:
-                break
-            place = closing.end()
-        elif comment >= 0:
-            parts.append(text[place:comment])
-            end = text.find("-->", comment + 4)
-            if end < 0:
-                break
-            place = end + 3
-        else:
-            parts.append(text[place:])
-            break
-    return "".join(parts)
 
 
 def _tags(text: str) -> Iterator[tuple[str, dict[str, str]]]:

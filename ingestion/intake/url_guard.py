@@ -21,7 +21,7 @@ from ingestion.errors import AddressRefused, FetchError, TooLong
 Address = IPv4Address | IPv6Address
 
 # IANA IPv4 and IPv6 Special-Purpose Address Registries, and two addresses of cloud providers.
-_SPECIAL_V4 = {
+_SPECIAL = {
     "0.0.0.0/8": "not a host address",
     "10.0.0.0/8": "private",
     "100.64.0.0/10": "shared by customers of a provider",
@@ -38,8 +38,6 @@ _SPECIAL_V4 = {
     "203.0.113.0/24": "reserved for documentation",
     "224.0.0.0/4": "multicast",
     "240.0.0.0/4": "reserved",
-}
-_SPECIAL_V6 = {
     "::/128": "not a host address",
     "::1/128": "this machine",
     "64:ff9b:1::/48": "translated within one network",
@@ -53,19 +51,18 @@ _SPECIAL_V6 = {
     "2002::/16": "6to4 tunnel",
     "3fff::/20": "reserved for documentation",
 }
-_V4 = tuple((IPv4Network(net), reason) for net, reason in _SPECIAL_V4.items())
-_V6 = tuple((IPv6Network(net), reason) for net, reason in _SPECIAL_V6.items())
+_NETWORKS = tuple((ip_network(net), reason) for net, reason in _SPECIAL.items())
 _UNICAST = IPv6Network("2000::/3")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
-_NEVER_BY_NAME = (
-    *(IPv4Network(net) for net in ("0.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16")),
-    *(IPv4Network(net) for net in ("192.0.0.192/32", "100.100.100.200/32")),
-    *(IPv4Network(net) for net in ("224.0.0.0/4", "240.0.0.0/4")),
-)
-_NEVER_BY_NAME_V6 = tuple(
-    IPv6Network(net) for net in ("::/128", "fd00:ec2::254/128", "fe80::/10", "ff00::/8")
-)
+_NEVER_BY_NAME = tuple(
+    ip_network(net)
+    for net in (
+        "0.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "192.0.0.192/32",
+        "100.100.100.200/32", "224.0.0.0/4", "240.0.0.0/4",
+        "::/128", "fd00:ec2::254/128", "fe80::/10", "ff00::/8",
+    )
+)  # fmt: skip
 
 
 def _inner(address: Address) -> Address:
@@ -81,18 +78,15 @@ def _inner(address: Address) -> Address:
 def why_special(address: Address) -> str:
     """The reason why an address is not public, in a few words; empty for a public one."""
     address = _inner(address)
-    if isinstance(address, IPv4Address):
-        return next((reason for net, reason in _V4 if address in net), "")
-    reason = next((reason for net, reason in _V6 if address in net), "")
-    return reason or ("" if address in _UNICAST else "reserved")
+    reason = next((reason for net, reason in _NETWORKS if address in net), "")
+    is_assigned = isinstance(address, IPv4Address) or address in _UNICAST
+    return reason or ("" if is_assigned else "reserved")
 
 
 def _is_beyond_names(address: Address) -> bool:
     """Whether no host name may resolve to it, even if allowed: metadata, multicast, unspecified."""
-    address = _inner(address)
-    if isinstance(address, IPv4Address):
-        return any(address in net for net in _NEVER_BY_NAME)
-    return any(address in net for net in _NEVER_BY_NAME_V6)
+    inner = _inner(address)
+    return any(inner in net for net in _NEVER_BY_NAME)
 
 
 def _read_address(text: str) -> Address | None:
@@ -151,10 +145,7 @@ class Rule:
     def matches_address(self, address: Address, port: int) -> bool:
         if self.network is None or self.port not in (None, port):
             return False
-        return any(
-            one.version == self.network.version and one in self.network
-            for one in (address, _inner(address))
-        )
+        return any(one in self.network for one in (address, _inner(address)))
 
 
 def read_rules(texts: Iterable[str]) -> tuple[Rule, ...]:

@@ -48,7 +48,8 @@ class Running:
         for pid, started in self.processes:
             with suppress(psutil.Error):
                 process = psutil.Process(pid)
-                if abs(process.create_time() - started) < 1 and _runs(process):
+                is_same = abs(process.create_time() - started) < 1
+                if is_same and process.status() != psutil.STATUS_ZOMBIE:
                     alive.append(process)
         return alive
 
@@ -128,10 +129,6 @@ def end_group(pid: int) -> None:
     """Kill the remaining processes of a program's group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-
-
-def _runs(process: psutil.Process) -> bool:
-    return bool(process.status() != psutil.STATUS_ZOMBIE)
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -44,6 +44,7 @@ class Program:
     inherits: Sequence[int] = ()
 
 
+@dataclass(eq=False)
 class Supervisor:
     """Keeps programs and servers running while its block lasts; `write` receives their output.
 
@@ -51,32 +52,23 @@ class Supervisor:
     being stopped is dropped. One supervisor at a time per `run_dir`.
     """
 
-    def __init__(
-        self,
-        programs: Sequence[Program],
-        *,
-        run_dir: Path,
-        url: str,
-        write: Callable[[str], None],
-        servers: Mapping[str, Server] | None = None,
-    ) -> None:
-        self._programs = programs
-        self._servers = servers or {}
-        self._run_dir = run_dir
-        self._url = url
-        self._write = write
-        self._width = max(len(name) for name in (*self._servers, *(p.name for p in programs)))
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._threads: list[threading.Thread] = []
-        self._changing = threading.Lock()
-        self._stopping = threading.Event()
-        self._failure = ""
+    programs: Sequence[Program]
+    _: KW_ONLY
+    run_dir: Path
+    url: str
+    write: Callable[[str], None]
+    servers: Mapping[str, Server] = field(default_factory=dict)
+    _processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict, init=False)
+    _threads: list[threading.Thread] = field(default_factory=list, init=False)
+    _changing: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _stopping: threading.Event = field(default_factory=threading.Event, init=False)
+    _failure: str = field(default="", init=False)
 
     def __enter__(self) -> Self:
         try:
-            for program in self._programs:
+            for program in self.programs:
                 self._run(self._keep, program, self._prefix(program.name))
-            for name, server in self._servers.items():
+            for name, server in self.servers.items():
                 self._run(self._watch, server, self._prefix(name))
         except BaseException:
             self.stop()
@@ -116,7 +108,7 @@ class Supervisor:
             end_group(process.pid)
         for thread in self._threads:
             thread.join(5)
-        run_file(self._run_dir).unlink(missing_ok=True)
+        run_file(self.run_dir).unlink(missing_ok=True)
 
     def _run(self, work: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)
@@ -208,15 +200,16 @@ class Supervisor:
     def _say(self, line: str) -> None:
         """Write a line; it is lost if the output is a file on a full disk."""
         with suppress(OSError):
-            self._write(line)
+            self.write(line)
 
     def _prefix(self, name: str) -> str:
-        return f"{name:<{self._width}} | "
+        width = max(map(len, (*self.servers, *(each.name for each in self.programs))))
+        return f"{name:<{width}} | "
 
     def _note(self) -> None:
         """Rewrite the run file: this process first, then the programs."""
         pids = [os.getpid(), *(process.pid for process in self._processes.values())]
-        note_running(self._run_dir, self._url, pids)
+        note_running(self.run_dir, self.url, pids)
 
 
 def _how(code: int) -> str:

@@ -75,11 +75,6 @@ def _parsers(view: View | None) -> Sequence[Any]:
     return list(getattr(view, "initkwargs", {}).get("parser_classes", owned))
 
 
-async def is_known(scope: dict[str, Any]) -> bool:
-    """Whether a signed-in user sends the request, or one with a token."""
-    return await sync_to_async(_is_known)(scope)
-
-
 def has_session(scope: dict[str, Any]) -> bool:
     """Whether the request has a session cookie, valid or not."""
     return settings.SESSION_COOKIE_NAME.encode() in dict(scope["headers"]).get(b"cookie", b"")
@@ -93,7 +88,9 @@ async def is_staff(scope: dict[str, Any]) -> bool:
         return False
 
 
-def _is_known(scope: dict[str, Any]) -> bool:
+@sync_to_async
+def is_known(scope: dict[str, Any]) -> bool:
+    """Whether a signed-in user sends the request, or one with a token."""
     request = _request(scope)
     if _user(request).is_authenticated:
         return True

@@ -39,16 +39,9 @@ def _quotas(entered: dict[str, int]) -> dict[str, int]:
     return {**entered, "bytes": upload, "downloaded": download}
 
 
-QUOTAS_USER = _quotas(
-    entries(
-        "QUOTA_USER", {"searches": 0, "answers": 0, "uploads": 0, "upload_mb": 0, "download_mb": 0}
-    )
-)
-QUOTAS_TOKEN = _quotas(
-    entries(
-        "QUOTA_TOKEN", {"searches": 0, "answers": 0, "uploads": 0, "upload_mb": 0, "download_mb": 0}
-    )
-)
+_unlimited = dict.fromkeys(("searches", "answers", "uploads", "upload_mb", "download_mb"), 0)
+QUOTAS_USER = _quotas(entries("QUOTA_USER", _unlimited))
+QUOTAS_TOKEN = _quotas(entries("QUOTA_TOKEN", _unlimited))
 # The days that events of the audit trail are kept.
 AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))
 

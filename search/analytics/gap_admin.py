@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.http import urlencode
 from django.utils.translation import gettext
@@ -95,8 +94,6 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
         summary = self._summary(request, int(object_id) if object_id.isdecimal() else 0)
         may_change = self.has_change_permission(request)
         context = {
@@ -105,7 +102,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
             "counts": [(sign.label, count) for sign, count in summary.counts.items()],
             "wordings": gap_queue.wordings(summary.gap, request.user),
             "may_change": may_change,
-            "remedies": list(_remedies(request)) if may_change else [],
+            "remedies": _remedies(request) if may_change else [],
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
             "history": summary.gap.steps.select_related("user").order_by("-pk"),
             "search": f"{reverse('search:page')}?{urlencode({'q': summary.query})}",
@@ -159,12 +156,7 @@ class GapAdmin(VisibleOnly, FixedRows, OwnPages[Gap], ModelAdmin):  # type: igno
         return summaries[0]
 
 
-def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
+def _remedies(request: HttpRequest) -> list[tuple[Remedy, str]]:
     """The remedies that the reader has permission for, with the addresses of their forms."""
-    for remedy in REMEDIES:
-        try:
-            address = reverse(remedy.view)
-        except NoReverseMatch:
-            continue
-        if request.user.has_perm(remedy.permission):
-            yield remedy, address
+    own = (remedy for remedy in REMEDIES if request.user.has_perm(remedy.permission))
+    return [(remedy, reverse(remedy.view)) for remedy in own]

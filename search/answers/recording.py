@@ -172,11 +172,8 @@ def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None
 
     Show it by `for_reader`: its sources may have become unreadable. Two queries.
     """
-    signed_in = viewer is not None and viewer.is_authenticated
-    own = Q(user=viewer.pk) if viewer is not None and signed_in else Q(user=None, visitor=visitor)
-    permitted = Q(thread__in=Thread.objects.visible_to(viewer))
-    if signed_in or visitor:
-        permitted |= own
+    own = Answer.objects.answers_of(viewer, visitor)
+    permitted = Q(thread__in=Thread.objects.visible_to(viewer)) | Q(pk__in=own)
     try:
         return with_sources(viewer).filter(permitted, public_id=public_id).first()
     except (ValidationError, ValueError):  # no UUID

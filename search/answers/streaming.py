@@ -117,28 +117,21 @@ class _Body:
         await self.start()
         return [each async for each in self]
 
-    def __aiter__(self) -> _Body:
-        return self
-
-    async def __anext__(self) -> bytes:
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
         if self._first is not None:
-            first, self._first = self._first, None
-            return _bytes(first)
-        if self._is_closed:
-            raise StopAsyncIteration
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
+            yield _bytes(self._first)
+        self._task = asyncio.create_task(self._run())
         try:
-            ready = await asyncio.wait_for(self._ready.get(), KEEPALIVE_SECONDS)
-        except TimeoutError:
-            return _bytes(KEEPALIVE)
-        except asyncio.CancelledError:
+            while True:
+                try:
+                    ready = await asyncio.wait_for(self._ready.get(), KEEPALIVE_SECONDS)
+                except TimeoutError:
+                    ready = KEEPALIVE
+                if ready is None:
+                    return
+                yield _bytes(ready)
+        finally:
             await self.aclose()
-            raise
-        if ready is None:
-            await self.aclose()
-            raise StopAsyncIteration
-        return _bytes(ready)
 
     async def _run(self) -> None:
         try:

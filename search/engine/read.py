@@ -23,7 +23,7 @@ from search.engine.ranking import Ranking
 from search.engine.settle import Settled, settle
 from search.models.scopes import NamedProfile, Scopes
 from search.query import parse
-from search.query.query_key import hidden_from, pins_for
+from search.query.query_key import hidden_from, query_key
 from search.query.synonyms import expansions
 from search.retrieval import Filters
 
@@ -82,7 +82,7 @@ def read_query(text: str, configuration: Configuration, *, insist: bool = False)
     return replace(
         query,
         expansions=expansions(query.text, configuration.synonyms),
-        pins=pins_for(query.original, configuration.pins),
+        pins=tuple(configuration.pins.get(query_key(query.original), ())),
         hidden=hidden_from(query.original, configuration.hides),
     )
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TypeVar
 
-PinT = TypeVar("PinT")
 MAX_KEY = 500  # short enough for an index in any script
 # Longer texts are seldom asked twice, and thousands of them would fill the memory.
 _CACHED_CHARS = 500
@@ -31,11 +29,6 @@ def query_key(text: str) -> str:
         return folded
     digest = hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()
     return f"{folded[: MAX_KEY - len(digest) - 1]} {digest}"
-
-
-def pins_for(text: str, pins: Mapping[str, Sequence[PinT]]) -> tuple[PinT, ...]:
-    """The pins of exactly this query, in order."""
-    return tuple(pins.get(query_key(text), ()))
 
 
 def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int]:

@@ -63,11 +63,6 @@ PREDICATES: Mapping[str, Predicate] = MappingProxyType(
 FALLBACK_RULE = "nothing matched"
 FALLBACK_CONFIDENCE = 0.5
 
-Test = Callable[[Query], bool]
-_TESTS: Mapping[str, Test] = MappingProxyType(
-    {name: predicate.test for name, predicate in PREDICATES.items()}
-)
-
 
 def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
     """The class of the first rule that matches; `general` if none does."""
@@ -109,7 +104,7 @@ def _reads_as(rule: ClassifierRule, text: str, patterns: Sequence[Pattern]) -> b
 
 def _matches(rule: ClassifierRule, query: Query) -> bool:
     if rule.predicate:
-        return _TESTS[rule.predicate](query)
+        return PREDICATES[rule.predicate].test(query)
     return matches_pattern(rule.pattern, query.text)
 
 

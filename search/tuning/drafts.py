@@ -5,7 +5,7 @@ A draft is edited in place; editing a published profile creates one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -73,9 +73,8 @@ def edit(
     """Change fields and weights of a draft, or of a new draft of a published profile.
 
     Fields and classes that are not named keep their values. The differences are audited, and the
-    reason even without any difference. Raises ProfileError for an unknown field.
+    reason even without any difference.
     """
-    _check_fields(fields)
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
@@ -96,12 +95,6 @@ def edit(
     changes = differences(before, after)
     audit(after, Action.EDITED, acting_user, reason, changes)
     return ProfileEdit(after, tuple(changes), is_new_draft=not before.is_draft)
-
-
-def _check_fields(names: Iterable[str]) -> None:
-    if unknown := sorted(set(names) - set(FIELDS)):
-        text = gettext("Unknown settings of a profile: %(unknown)s.")
-        raise ProfileError(text % {"unknown": ", ".join(unknown)})
 
 
 def _differs(

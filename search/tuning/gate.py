@@ -101,11 +101,6 @@ class Decision:
         return tuple(finding for finding in self.findings if finding.refuses)
 
 
-def note(text: str) -> Decision:
-    """A decision that passes, with the reason why nothing was measured."""
-    return Decision((Finding(text),))
-
-
 class Words(Protocol):
     """The translation functions that sentences need; this module is pure."""
 

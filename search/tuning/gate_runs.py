@@ -17,7 +17,7 @@ from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted
 from search.tuning import gate
 from search.tuning.evaluation.golden_set import golden_set
-from search.tuning.gate import Decision, First, Measured, Rules
+from search.tuning.gate import Decision, Finding, First, Measured, Rules
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate
 
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
@@ -73,9 +73,9 @@ def preview() -> MeasurementPlan:
     )
 
 
-def unmeasured() -> str:
-    """The reason why nothing is measured: no golden queries, or the gate is off."""
-    return str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
+def unmeasured() -> Decision:
+    """The decision where nothing is measured: no golden queries, or the gate is off."""
+    return Decision((Finding(str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)),))
 
 
 def verdict(run: EvaluationRun) -> Decision:

@@ -20,7 +20,7 @@ from common.jobs import Lease, enqueue, work_on
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning import activation as activation
-from search.tuning import diff, drafts, gate, gate_runs, life_cycle
+from search.tuning import diff, drafts, gate_runs, life_cycle
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.golden_set import fingerprint
 from search.tuning.models import EvaluationRun, ProfileChange, Publication
@@ -148,7 +148,7 @@ def _settle(measured: Publication) -> Publication:
         )
     if run is None and gate_runs.preview().queries:
         return _fail(publication, gettext("Its measurement was deleted. Publish again."))
-    decision = gate_runs.verdict(run) if run is not None else gate.note(gate_runs.unmeasured())
+    decision = gate_runs.verdict(run) if run is not None else gate_runs.unmeasured()
     publication.findings = [finding.text for finding in decision.findings]
     publication.refusals = [finding.text for finding in decision.refusals]
     if run is not None and run.created < publication.asked:

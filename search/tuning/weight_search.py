@@ -19,7 +19,6 @@ from search.domain import (
     NORMALISED,
     Booleans,
     Floats,
-    Integers,
     Profile,
     QueryClass,
     Signal,
@@ -94,7 +93,8 @@ class _Search:
         self._progress, self._done = progress, 0
 
     def run(self) -> Optimised:
-        dealt = _deal(len(self.places), SEED)
+        folds = np.arange(len(self.places)) % FOLDS
+        dealt = np.random.default_rng(SEED).permutation(folds)
         aside = np.zeros(len(self.places))
         for fold in range(FOLDS):
             held_out = dealt == fold
@@ -187,12 +187,6 @@ def _places(cases: WhatIf, profile: Profile) -> tuple[int, ...]:
         )
         raise NothingToLearn(text % {"enough": ENOUGH, "count": len(places)})
     return places
-
-
-def _deal(count: int, seed: int) -> Integers:
-    """The fold of each of `count` queries, as even as possible."""
-    dealt = np.arange(count) % FOLDS
-    return np.random.default_rng(seed).permutation(dealt)
 
 
 def _simplex(place: Floats) -> Shares:

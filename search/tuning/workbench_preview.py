@@ -278,8 +278,7 @@ def _name(
     """A cache key of everything that affects the candidates and what the viewer may see of them."""
     rows = Collection.objects.visible_to(viewer).with_narrower(viewer)
     readable = rows.order_by("pk").values_list("pk", flat=True)
-    is_known = viewer is not None and viewer.is_authenticated
-    who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
+    who = (viewer.pk, viewer.is_staff) if viewer is not None and viewer.is_authenticated else ()
     stamp = cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS)
     key = width.key(configured)
     parts = (text, key, configured.stamp, stamp, who, list(readable), list(collections))

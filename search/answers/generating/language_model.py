@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 from django.db import Error
 
@@ -56,6 +57,7 @@ def model_for(parameters: AnswerParameters, payer: Payer) -> Model | None:
         return Model(server, "", parameters, payer, failure=error)
 
 
+@dataclass(eq=False)
 class Model:
     """A chat model that answers for one payer. Its calls may run at once, in one event loop.
 
@@ -63,34 +65,25 @@ class Model:
     "length" for a reply that was cut at its longest.
     """
 
-    def __init__(
-        self,
-        server: Server,
-        name: str,
-        parameters: AnswerParameters,
-        payer: Payer,
-        *,
-        failure: ModelUnavailable | None = None,
-    ) -> None:
-        self.name = name
-        self.usage = Usage()
-        self.finish = ""
-        self._server = server
-        self._parameters = parameters
-        self._payer = payer
-        self._failure = failure
+    server: Server
+    name: str
+    parameters: AnswerParameters
+    payer: Payer
+    failure: ModelUnavailable | None = None
+    usage: Usage = field(default_factory=Usage)
+    finish: str = ""
 
     @property
     def counted_tokens(self) -> float:
         """The model's tokens for each estimated token."""
-        return counted_tokens(self._server, self.name)
+        return counted_tokens(self.server, self.name)
 
     async def stream(self, messages: Messages, *, purpose: str) -> AsyncGenerator[str]:
         """The pieces of the reply as they come. Close it (`aclosing`) to stop the model.
 
         Raises ModelUnavailable, also after some pieces, and BudgetExceeded before the first.
         """
-        parameters = self._parameters
+        parameters = self.parameters
         request = ModelRequest(self.name, messages, parameters.max_tokens, parameters.temperature)
         async with aclosing(self._call(request, purpose)) as reply:
             async for piece in reply:
@@ -105,14 +98,14 @@ class Model:
             return "".join([piece async for piece in reply])
 
     async def _call(self, request: ModelRequest, purpose: str) -> AsyncGenerator[str]:
-        if self._failure is not None:
-            raise ModelUnavailable(self._failure.code, str(self._failure))
+        if self.failure is not None:
+            raise ModelUnavailable(self.failure.code, str(self.failure))
         prompt = prompt_tokens(request.messages)
         call = await self._reserve(purpose, prompt, request.max_tokens)
         started, progress, error = time.monotonic(), Progress(), ""
         written: list[str] = []
         try:
-            async with aclosing(pieces(self._server, request, self._parameters, progress)) as reply:
+            async with aclosing(pieces(self.server, request, self.parameters, progress)) as reply:
                 async for piece in reply:
                     written.append(piece)
                     yield piece
@@ -127,7 +120,7 @@ class Model:
             raise
         finally:
             if progress.usage is not None:
-                remember_count(self._server, self.name, prompt, progress.usage.prompt_tokens)
+                remember_count(self.server, self.name, prompt, progress.usage.prompt_tokens)
             usage = progress.usage or _estimate(progress, prompt, "".join(written))
             milliseconds = (time.monotonic() - started) * 1000
             spent = Spent(usage, milliseconds, progress.first_token_ms, error)
@@ -139,7 +132,7 @@ class Model:
         reserving = asyncio.ensure_future(
             in_thread(
                 lambda: budgets.reserve(
-                    self._payer, purpose=purpose, model=self.name, prompt=prompt, most=most
+                    self.payer, purpose=purpose, model=self.name, prompt=prompt, most=most
                 )
             )
         )

@@ -102,8 +102,7 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
             ~Exists(disabled), answer=OuterRef("pk"), document__in=documents
         ).order_by()
         counted = sources.values("answer").annotate(count=Count("pk")).values("count")
-        signed_in = viewer is not None and viewer.is_authenticated
-        own = Q(user=None) | Q(user=viewer.pk) if viewer is not None and signed_in else Q(user=None)
+        own = Q(user=None) | Q(user=viewer.pk if viewer is not None else None)
         return self.annotate(
             readable=Coalesce(Subquery(counted), 0),
             own=ExpressionWrapper(own, models.BooleanField()),

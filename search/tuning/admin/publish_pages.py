@@ -42,7 +42,9 @@ class PublishingPages(OwnPages[SearchProfile]):
             )
             if publication is None:
                 return redirect("admin:search_searchprofile_publish", profile.pk)
-            return gate_page(publication) or redirect("admin:search_searchprofile_changelist")
+            if publication.state == Publication.State.PUBLISHED:
+                return redirect("admin:search_searchprofile_changelist")
+            return redirect("admin:tuning_publication_change", publication.pk)
         context = {
             "profile": profile,
             "beams": beams(list(profile.class_weights.all())),
@@ -118,13 +120,6 @@ class PublishingPages(OwnPages[SearchProfile]):
             return text % {"profile": profile}
 
         self.attempt(request, act)
-
-
-def gate_page(publication: Publication | None) -> HttpResponse | None:
-    """A redirect to the publication's page; None if the profile was published."""
-    if publication is None or publication.state == Publication.State.PUBLISHED:
-        return None
-    return redirect("admin:tuning_publication_change", publication.pk)
 
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:

@@ -21,6 +21,7 @@ from search.signals import registry
 
 Shares = Mapping[Signal, Decimal]
 BY_CLASS = "by_class"
+_CLASSES = [(QueryClass(value), label) for value, label in QUERY_CLASSES]
 
 
 def field_name(query_class: QueryClass, signal: Signal) -> str:
@@ -49,7 +50,7 @@ def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.Field
                 attrs={"step": "0.01", "class": "sy-figure", "data-signal": signal.value}
             ),
         )
-        for query_class, label in _classes()
+        for query_class, label in _CLASSES
         for signal in Signal
     }
 
@@ -68,7 +69,7 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
     Without `BY_CLASS` all classes have the general weights, whatever their own fields hold.
     """
     weights: dict[QueryClass, Weights] = {}
-    for query_class, label in _classes():
+    for query_class, label in _CLASSES:
         names = [field_name(query_class, signal) for signal in Signal]
         if query_class is not QueryClass.GENERAL and not form.cleaned_data.get(BY_CLASS):
             for name in names:
@@ -139,7 +140,7 @@ class ClassRow:
 
 def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
     """The weights in the form, one row per class."""
-    for query_class, label in _classes():
+    for query_class, label in _CLASSES:
         name, _, description = label.partition(": ")
         fields = {signal: form[field_name(query_class, signal)] for signal in Signal}
         yield ClassRow(
@@ -168,7 +169,7 @@ class Beam:
 def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
     """The bars of a profile's classes; one if their weights are equal."""
     shares = shares_of(rows)
-    classes = [(each, label.partition(": ")[0]) for each, label in _classes() if each in shares]
+    classes = [(each, label.partition(": ")[0]) for each, label in _CLASSES if each in shares]
     if classes and all(each == shares[classes[0][0]] for each in shares.values()):
         classes = [(classes[0][0], gettext("All questions"))]
     return [
@@ -182,11 +183,6 @@ def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
         )
         for query_class, name in classes
     ]
-
-
-def _classes() -> Iterator[tuple[QueryClass, str]]:
-    for value, label in QUERY_CLASSES:
-        yield QueryClass(value), label
 
 
 def _plain(share: Decimal | None) -> str | None:
