@@ -9,12 +9,16 @@ from ingestion.identifiers import is_single_identifier
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _WORD = re.compile(r"[^\W_]+")
-# No random names, such as of hashes, and no numbered ones, such as v2, ch-3 and scan-001.
-_CODE = re.compile(r"[A-Za-z]{1,4}(?:-[A-Za-z]{1,4})*(?:-[0-9]+|[0-9]{3,})(?:-[0-9]+)*")
+# No random names, such as of hashes, and no numbered ones, such as site-1, v2 and scan-001: small
+# letters are a code with a number of three digits or more. A guess.
+_CODE = re.compile(
+    r"(?:[A-Z]{1,4}(?:-[A-Z]{1,4})*(?:-[0-9]+|[0-9]{3,})|[a-z]{1,4}(?:-[a-z]{1,4})*-?[0-9]{3,})"
+    r"(?:-[0-9]+)*"
+)
 _COUNTED = frozenset(
     """
-    area band ch chap copy day doc dsc dscn faq fig file img item kap lab list log main note out
-    part quiz rev room scan tab task teil temp test unit ver vol wave week
+    area band ch chap copy day doc dsc dscn faq fig file form img item kap lab list log main note
+    out part plan quiz rev room scan site tab task teil temp test unit ver vol wave week
     """.split()  # noqa: SIM905
 )
 _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")

@@ -152,7 +152,9 @@ def test_file_name_is_added_to_the_searched_title(title: str, file_name: str, na
         ("Invoice", "page-12.pdf", "Invoice"),
         ("Invoice", "3f2504e0-4f89-11d3-9a0c-0305e82c3301.pdf", "Invoice"),
         ("Keywords", "0001-keywords.md", "Keywords"),
+        ("Keywords", "PEP-8.rst", "PEP-8: Keywords"),
         ("Beams", "ch-3.md", "Beams"),
+        ("Beams", "oak-2.md", "Beams"),
         ("Beams", "DSC01234.pdf", "Beams"),
     ],
 )
