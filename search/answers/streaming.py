@@ -122,7 +122,7 @@ class _Body:
             yield _bytes(self._first)
         self._task = asyncio.create_task(self._run())
         try:
-            while True:
+            while not self._is_closed:
                 try:
                     ready = await asyncio.wait_for(self._ready.get(), KEEPALIVE_SECONDS)
                 except TimeoutError:

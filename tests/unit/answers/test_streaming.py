@@ -156,6 +156,26 @@ class Endless:
             self.closed.set()
 
 
+def test_a_stream_that_is_closed_while_it_is_silent_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "KEEPALIVE_SECONDS", 0.01)
+
+    async def silent() -> AsyncIterator[Event]:
+        yield Token("a")
+        await asyncio.sleep(600)
+
+    async def listening() -> int:
+        response = await sync_to_async(lambda: sse(silent()))()
+        count = 0
+        async for part in response:  # type: ignore[union-attr]
+            if bytes(part).decode() == KEEPALIVE:
+                response.close()
+                count += 1
+            assert count < 50
+        return count
+
+    assert async_to_sync(listening)() > 0
+
+
 @pytest.mark.parametrize("waits", [True, False], ids=["in a silence", "between events"])
 def test_disconnected_reader_closes_the_events(waits: bool) -> None:
     """S5-26: nothing is left running. The server cancels, as Django's ASGI handler does."""
