@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -20,8 +21,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError
-from django.http import HttpResponse
-from django.middleware.csrf import CsrfViewMiddleware
+from django.http.request import validate_host
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
@@ -166,11 +166,26 @@ def _refusal(request: ASGIRequest) -> Response | None:
         return PlainTextResponse("This host is not in ALLOWED_HOSTS.", 421)
     if settings.SECURE_SSL_REDIRECT and not request.is_secure():
         return PlainTextResponse("Use https.", 403)
-    # As of a page's form: this site, or one of CSRF_TRUSTED_ORIGINS.
-    csrf = CsrfViewMiddleware(lambda _: HttpResponse())
-    if "Origin" in request.headers and not csrf._origin_verified(request):  # type: ignore[attr-defined]
+    origin = request.headers.get("Origin")
+    if origin is not None and not _is_own(origin, request):
         return PlainTextResponse("Requests from this origin are not permitted.", 403)
     return None
+
+
+def _is_own(origin: str, request: ASGIRequest) -> bool:
+    """Whether the origin is this site, or one of CSRF_TRUSTED_ORIGINS."""
+    if origin == f"{request.scheme}://{request.get_host()}":
+        return True
+    try:
+        parts = urlsplit(origin)
+        host = parts.netloc.lower()
+    except ValueError:
+        return False
+    trusted = (urlsplit(each) for each in settings.CSRF_TRUSTED_ORIGINS)
+    return any(
+        parts.scheme == each.scheme and validate_host(host, [each.netloc.lstrip("*")])
+        for each in trusted
+    )
 
 
 def _is_open(request: ASGIRequest) -> bool:
