@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from ingestion.domain import CELL_SEPARATOR
 from ingestion.embedding import Vectors
-from ingestion.identifiers import FULL
 from ingestion.lexical.normal_form import normal_form
 from ingestion.lexical.second_forms import folded
 from ingestion.lexical.sentences import Kind
 from search.answers.content_words import STOP, words
 from search.answers.domain import Context, Passage
-from search.answers.quote_pieces import TextPart, parts_of
+from search.answers.quote_pieces import TextPart
+from search.answers.record_parts import record_parts
 from search.domain import TermStatistic
 from search.presentation.records import NO_LOOKUP, RecordLookup
 
@@ -36,8 +34,6 @@ MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # It is the first of its section to say what the question's term is; chosen on forty questions about
 # Celery's manual.
 DEFINES = 6.0
-
-CODE = 6  # characters without a space of a cell that may name its row, as the first cell does
 
 # Only so many sentences are embedded, of which the first characters: with 3 seven of 772 first
 # pieces fewer are right than with 6, in little more than half of the time
@@ -66,12 +62,6 @@ _TERM = re.compile(
 )
 _IS = r"(?:is|are|was|means?|can|lets?|allows?|defines?|describes?|returns?|specifies)\b(?! not\b)"
 LONGEST_TERM = 3  # words
-_CODED = re.compile(r"[^|]*\d")  # the first cell of a row that is no header
-# The name of a row only with that of its column, as in “room 12”: 12 may as well be seats.
-_SHORT_NUMBER = re.compile(r"[\W\d]{1,5}")
-# An item of another record: its label has a number. “Price: 5” may be below “Level 3”.
-_ITEM = re.compile(r"[^:\d]*\d[^:]*:(?:\s|\Z)")
-_MARKER = re.compile(r"^[-*+•–—]\s+")
 _LABEL = re.compile(r"[^\W\d][\w ]{1,24}:\s\S.{0,80}\Z")  # "Default: 30.": it defines nothing
 
 
@@ -167,63 +157,10 @@ def offers_of(
     ]
 
 
-def _record_parts(
-    passage: Passage, lookup: RecordLookup
-) -> tuple[Sequence[TextPart], Mapping[int, float]]:
-    """The parts of a passage that may answer, and how well the headings of each section hold an
-    identifier: with a whole one, only the parts of its record, which may be a row or an item.
-    """
-    parts = parts_of(passage)
-    firsts = {part.section: part.start for part in reversed(parts)}
-    # What the title names, all sections are about.
-    paths = [(passage.title, *passage.path_at(at)) for at in firsts.values()]
-    held = dict(zip(firsts, lookup.holders(paths, [""] * len(paths)), strict=True))
-    best = max(held.values(), default=0.0)
-    own = [part for part in parts if held[part.section] == best]
-    # What a whole section is about, or is compared with, tells none of its rows from the others.
-    rows = lookup if lookup.question and best <= FULL else replace(lookup, identifiers=())
-    return list(_own_records(passage, own if best > FULL else parts, rows)), held
-
-
-def _own_records(
-    passage: Passage, parts: Sequence[TextPart], lookup: RecordLookup
-) -> Iterator[TextPart]:
-    """The parts without other records: of a table with rows that the question names, these and the
-    header; of a list with such items, these and what is below them.
-    """
-    for (kind, _), group in groupby(
-        parts, key=lambda one: (one.kind, one.kind is Kind.ROW and one.block)
-    ):
-        run = list(group)
-        texts = [passage.text[part.start : part.end] for part in run]
-        held = [_held(text, kind, lookup, texts[0]) for text in texts]
-        is_own = held[0] == max(held)
-        for at, (part, text) in enumerate(zip(run, texts, strict=True)):
-            begins = not text.startswith("|") if kind is Kind.ROW else _ITEM.match(text)
-            if begins and (part.line != run[at - 1].line or _MARKER.match(text)):
-                is_own = held[at] == max(held)
-            if is_own or (at == 0 and kind is Kind.ROW and not _CODED.match(text)):
-                yield part
-
-
-def _held(text: str, kind: Kind, lookup: RecordLookup, header: str) -> float:
-    """How well a row, or an item by its label, holds what the question names; 0 of other text."""
-    if kind is Kind.ROW:
-        first, *others = text.split(CELL_SEPARATOR)
-        if _SHORT_NUMBER.fullmatch(first):
-            first = f"{header.partition(CELL_SEPARATOR)[0]} {first}"
-        codes = (cell for cell in others if len(cell) >= CODE and " " not in cell)
-        is_named = any(map(lookup.names, (first, *codes)))
-        return 2.0 if is_named else lookup.strength(first)  # 4.2.1+build.118 is more than 4.2.1
-    label, colon, _ = _MARKER.sub("", text).partition(":")
-    is_label = kind is Kind.ITEM and colon and not _SHORT_NUMBER.fullmatch(label)
-    return float(bool(is_label) and lookup.names(label))
-
-
 def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup) -> Iterator[Offer]:
     names = question.lexemes_in(" ".join((passage.title, *passage.heading_path)))
     in_passage = question.share(names | question.lexemes_in(passage.text))
-    parts, held = _record_parts(passage, lookup)
+    parts, held = record_parts(passage, lookup)
     is_holder = any(held.values()) or lookup.strength(passage.text) > 0
     before = about = frozenset[str]()
     form = question.definition
