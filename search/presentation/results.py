@@ -40,8 +40,6 @@ BETWEEN = " › "
 NEAREST = '<mark class="nearest">'
 NO_QUERY = Query("")
 NO_CURRENCIES: Mapping[int, Currency] = MappingProxyType({})
-
-
 _ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 

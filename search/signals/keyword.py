@@ -67,7 +67,8 @@ common AS MATERIALIZED (
 ),
 hopeful AS MATERIALIZED ({hopeful}),
 other(id, score) AS MATERIALIZED (
-    SELECT * FROM ({other}) found LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
+    SELECT * FROM ({other}) found
+    LIMIT greatest(%(budget)s - (SELECT seeds FROM bar), 0)
 ),
 """
 
@@ -82,8 +83,10 @@ _BM25 = bm25("ingestion_chunk")
 _FIND = """
 SELECT id FROM (
     (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-    UNION (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
-) best ORDER BY score DESC NULLS LAST, id LIMIT {depth}
+    UNION
+    (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+) best
+ORDER BY score DESC NULLS LAST, id LIMIT {depth}
 """
 
 

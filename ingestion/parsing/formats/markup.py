@@ -44,6 +44,16 @@ _TOO_DEEP = re.compile(
     re.MULTILINE,
 )
 
+# For programs alone, or shown as the document's title and language.
+_NOT_TEXT = frozenset(
+    """
+    title lang language layout template permalink url slug aliases draft weight id toc
+    bibliography nocite documentclass sidebar_label sidebar_position nav_order
+    """.split()  # noqa: SIM905
+)
+# Addresses and paths alone, such as of pictures, are for programs, too; TCP/IP is none.
+_PATH = re.compile(r"(?=\S*/)(?:/|\S*[.:])\S*")
+
 
 class PandocUnreadable(DamagedFile):
     """pandoc refused the text; another reader may accept it."""
@@ -99,19 +109,6 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
 def extraction(tree: Tree, tree_reader: TreeReader) -> Extraction:
     """The blocks and metadata of a syntax tree."""
     return Extraction(tree_reader.blocks(tree.blocks), tree_metadata(tree.meta))
-
-
-# For programs alone, or shown as the document's title and language.
-_NOT_TEXT = frozenset(
-    """
-    title lang language layout template permalink url slug aliases draft weight id toc
-    bibliography nocite documentclass sidebar_label sidebar_position nav_order
-    """.split()  # noqa: SIM905
-)
-
-
-# Addresses and paths alone, such as of pictures, are for programs, too; TCP/IP is none.
-_PATH = re.compile(r"(?=\S*/)(?:/|\S*[.:])\S*")
 
 
 def with_front_matter(tree: Tree, tree_reader: TreeReader) -> Extraction:
