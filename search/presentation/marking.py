@@ -2,8 +2,9 @@
 
 They would begin at the beginning of their passage. Sentences are embedded when they are first
 shown, by a local model only: a server would cost money and time. Their vectors do not depend on the
-query, so the process remembers them. A page takes SECONDS; what remains then begins there, and the
-log says so: the next search for these passages goes further.
+query, so the process remembers them. A page takes SECONDS, or as long as its first such passage;
+what remains then begins there, and the log says so: the next search for these passages goes
+further.
 """
 
 from __future__ import annotations
@@ -45,12 +46,16 @@ def with_nearest(
         if not places or (embedder := sentence_embedder(space)) is None:
             return tuple(results)
         vector = embedder.embed_query(question)  # from the cache: the search has just embedded it
-        started = time.perf_counter()
+        started, chars = time.perf_counter(), 0
         for place in places:
-            if time.perf_counter() - started > SECONDS:
+            result = results[place]
+            spent = time.perf_counter() - started
+            # A character is expected to take as long as those before it.
+            expected = spent * len(result.text) / chars if chars else 0.0
+            if spent + expected > SECONDS:
                 logger.debug("No time for the nearest sentences of all results")
                 break
-            result = results[place]
+            chars += len(result.text)
             passage = vectors.embedded_sentences(embedder, [result.text])[result.text]
             if passage.spans:
                 page[place] = _marked(result, passage.spans, passage.vectors @ vector)

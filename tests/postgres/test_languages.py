@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import unicodedata
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import docx
@@ -350,6 +351,20 @@ class TestNearestSentence:
         with caplog.at_level("DEBUG", logger=marking.__name__):
             assert self.ask().results[0].snippet.startswith("The committee met")
         assert "No time for the nearest sentences" in caplog.text
+
+    def test_nearest_sentences_stop_before_their_time_limit(
+        self, minutes: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(marking, "SECONDS", -1.0)
+            unmarked = self.ask().results[0]
+        clock = iter((0.0, 0.0, 0.03, 0.06))  # the start, then 30 ms for each passage
+        monkeypatch.setattr(marking, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+        monkeypatch.setattr(marking, "SECONDS", 0.05)
+        space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
+        first, second, third = marking.with_nearest([unmarked] * 3, self.QUESTION, space)
+        assert first.is_nearest
+        assert second == third == unmarked
 
     def test_a_failing_model_leaves_the_beginning(
         self, minutes: None, monkeypatch: pytest.MonkeyPatch
