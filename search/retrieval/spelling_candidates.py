@@ -101,7 +101,12 @@ near AS (
         GROUP BY word, lexeme
     ) alike
 ),
-nearest AS MATERIALIZED (SELECT * FROM near WHERE place <= {MOST_STEMS})
+nearest AS MATERIALIZED (
+    SELECT *, replace(replace(replace(translate(
+                  left(lexeme, {SAME_BEGINNING}), 'äöü', 'aou'
+              ), 'a', '[aä]'), 'o', '[oö]'), 'u', '[uü]') AS beginning
+    FROM near WHERE place <= {MOST_STEMS} AND lexeme ~ '^[[:alpha:]]{{{{{SAME_BEGINNING}}}}}'
+)
 SELECT DISTINCT nearest.word, spelt.word, nearest.chunks, beside.chunks
 FROM nearest
 CROSS JOIN LATERAL (
@@ -127,12 +132,15 @@ CROSS JOIN LATERAL (
     ) sample JOIN ingestion_chunk c USING (id) JOIN ingestion_document d ON d.id = c.document_id
 ) held
 CROSS JOIN LATERAL (
-    SELECT DISTINCT one AS word
+    SELECT DISTINCT one[1] AS word
     FROM (
-        SELECT concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text) AS t
-    ) whole, regexp_split_to_table(t || ' ' || lower({humps_sql("t")}), '[^[:alpha:]]+') one
-    WHERE left(translate(lower(one), 'äöü', 'aou'), {SAME_BEGINNING})
-        = left(translate(nearest.lexeme, 'äöü', 'aou'), {SAME_BEGINNING})
+        SELECT string_agg(one[1], ' ') AS t
+        FROM regexp_matches(
+            concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text),
+            '[[:alnum:]]*' || beginning || '[[:alnum:]]*', 'gi') one
+    ) names,
+    regexp_matches(t || ' ' || lower({humps_sql("t")}),
+                   '(?<![[:alpha:]])' || beginning || '[[:alpha:]]*', 'gi') one
 ) spelt
 WHERE nearest.lexeme = ANY(tsvector_to_array(
     to_tsvector(held.text_config::regconfig, spelt.word)
