@@ -8,6 +8,7 @@ a note beside the first lines of a paragraph for a table of two columns.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -487,4 +488,5 @@ def _go_on(lines: Sequence[str]) -> bool:
 
 
 def spelt(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
+    """The letters and digits of the text; of a ligature, those that it joins."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text)))

@@ -26,6 +26,7 @@ from ingestion.parsing.formats.pdf_tables import (
     with_parted_headers,
     without_torn_columns,
 )
+from ingestion.parsing.formats.pdf_text_boxes import with_text_boxes
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ class WordReader:
         is_from_right = any(RIGHT_TO_LEFT.search(item.text) for item in page.text_items)
         order = in_reading_order if is_from_right else without_torn_columns
         page.blocks = order(page.blocks or [], letters)
+        if not is_from_right:
+            page.blocks = with_text_boxes(page, letters)
         page.text_items = with_parted_cells(page, letters)
         page.blocks = with_parted_headers(page, letters)
         return with_ruled_tables(page, letters)

@@ -1,0 +1,80 @@
+"""PDF: the text boxes of slides are read one after the other."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from ingestion.domain import BlockKind
+
+from .conftest import Parse
+
+TITLE = (40, 365, 28, ["Harbour works"])
+CARDS = [
+    (90, 260, 18, ["Keep the discussion", "respectful"]),
+    (90, 180, 18, ["Speak from your own", "experience"]),
+    (420, 260, 18, ["Be curious, seek", "understanding"]),
+    (420, 180, 18, ["Challenge through", "questions"]),
+]
+QUAY = (40, 300, 16, ["On the quay:", "● cranes", "● pumps of the", "north basin"])
+WATER = (400, 300, 16, ["On the water:", "1. tugs", "2. dredgers", "3. buoys"])
+Box = tuple[int, int, int, list[str]]
+
+
+def _slide(*boxes: Box) -> bytes:
+    """A page with these boxes, written one after the other: left, top, size of letters, lines."""
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(720, 405), invariant=1)
+    for left, top, points, lines in boxes:
+        canvas.setFont("Helvetica", points)
+        for number, line in enumerate(lines):
+            canvas.drawString(left, top - number * points * 1.2, line)
+    canvas.save()
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("order", [CARDS, CARDS[::-1], [CARDS[at] for at in (0, 2, 1, 3)]])
+def test_boxes_side_by_side_are_read_one_after_the_other(parse: Parse, order: list[Box]) -> None:
+    """By their places, in whatever order their program wrote them."""
+    blocks = parse(_slide(*order, TITLE), "a.pdf").blocks
+    assert [block.text for block in blocks] == [
+        "Harbour works",
+        "Keep the discussion respectful",
+        "Be curious, seek understanding",
+        "Speak from your own experience",
+        "Challenge through questions",
+    ]
+
+
+def test_lists_side_by_side_make_no_table(parse: Parse) -> None:
+    blocks = parse(_slide(TITLE, QUAY, WATER), "a.pdf").blocks
+    assert [(block.kind, block.text) for block in blocks] == [
+        (BlockKind.HEADING, "Harbour works"),
+        (BlockKind.PARAGRAPH, "On the quay:"),
+        (BlockKind.LIST_ITEM, "cranes"),
+        (BlockKind.LIST_ITEM, "pumps of the north basin"),
+        (BlockKind.PARAGRAPH, "On the water:"),
+        (BlockKind.LIST_ITEM, "1. tugs"),
+        (BlockKind.LIST_ITEM, "2. dredgers"),
+        (BlockKind.LIST_ITEM, "3. buoys"),
+    ]
+
+
+def test_labels_have_their_values_beside_them(parse: Parse) -> None:
+    labels = (40, 300, 14, ["Owner:", "Since:"])
+    values = (120, 300, 14, ["Pilots", "2019"])
+    blocks = parse(_slide(TITLE, labels, values), "a.pdf").blocks
+    assert "Owner: Pilots Since: 2019" in [block.text for block in blocks]
+
+
+def test_a_table_with_many_columns_is_not_taken_apart(parse: Parse) -> None:
+    columns = [
+        (40 + 130 * at, 300, 14, [name, *(f"{name} {row}" for row in range(3))])
+        for at, name in enumerate(("Quay", "Depth", "Date", "Crew", "Ship"))
+    ]
+    text = "\n".join(block.text for block in parse(_slide(TITLE, *columns), "a.pdf").blocks)
+    places = [text.index(f"{name} 0") for name in ("Quay", "Depth", "Date", "Crew", "Ship")]
+    assert places == sorted(places)
+    assert places[-1] < text.index("Quay 1")
