@@ -83,26 +83,35 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     if page.width < _WIDE * page.height:
         return blocks
     boxes = text_boxes(letters)
-    read = spelt(" ".join(map(text_of, blocks)))
-    chosen = [box for box in boxes if len(box.lines) > 1 and box.spelt not in read]
-    torn: list[LayoutBlock] = []
-    while len(torn) < len(
-        among := [one for one in blocks if any(box.is_in(one) for box in chosen)]
-    ):
-        torn = among
-        chosen = [box for box in boxes if any(map(box.is_in, torn))]
-    text = " ".join(text_on(line) for box in chosen for line in box.lines)
+    torn, mixed = _torn(blocks, boxes)
+    text = " ".join(text_on(line) for box in mixed for line in box.lines)
     if not torn or not is_alike(" ".join(map(text_of, torn)), text):
         return blocks
     lines = {spelt(text_on(line)) for box in boxes for line in box.lines}
-    if _is_grid(chosen) or any(_is_table(block, lines) for block in torn):
+    if _is_grid(mixed) or any(_is_table(block, lines) for block in torn):
         return blocks
     usual = median(line.bottom - line.top for box in boxes for line in box.lines)
     headings = {spelt(text_of(one)): one.level for one in torn if one.kind == "heading"}
-    made = [one for box in in_order(chosen) for one in _blocks(box, torn[0], usual, headings)]
+    made = [one for box in in_order(mixed) for one in _blocks(box, torn[0], usual, headings)]
     first = blocks.index(torn[0])
     rest = [one for one in blocks[first:] if one not in torn]
     return [*blocks[:first], *made, *rest]
+
+
+def _torn(
+    blocks: Sequence[LayoutBlock], boxes: Sequence[TextBox]
+) -> tuple[list[LayoutBlock], list[TextBox]]:
+    """The blocks that do not have a box of several lines in one piece, and the boxes in them, with
+    all blocks and boxes that share lines with these.
+    """
+    read = spelt(" ".join(map(text_of, blocks)))
+    mixed = [box for box in boxes if len(box.lines) > 1 and box.spelt not in read]
+    torn: list[LayoutBlock] = []
+    while True:
+        met = [block for block in blocks if any(box.is_in(block) for box in mixed)]
+        if len(met) == len(torn):
+            return torn, mixed
+        torn, mixed = met, [box for box in boxes if any(map(box.is_in, met))]
 
 
 def text_boxes(letters: Letters) -> list[TextBox]:
@@ -171,11 +180,11 @@ def _is_grid(boxes: Sequence[TextBox]) -> bool:
 
 
 def _is_table(block: LayoutBlock, lines: set[str]) -> bool:
-    """Whether most cells are whole lines of text boxes, which those of a torn list are not, and few
-    are items of lists.
+    """Whether most cells are numbers or whole lines of text boxes, which those of a torn list are
+    not, and few are items of lists.
     """
     cells = [cell.text.strip() for row in rows_of(block) for cell in row if cell.text.strip()]
-    whole = sum(spelt(cell) in lines for cell in cells)
+    whole = sum(spelt(cell) in lines or not any(map(str.isalpha, cell)) for cell in cells)
     items = sum(_MARK.match(cell) is not None for cell in cells)
     return block.kind == "table" and whole >= _CELLS * len(cells) and 2 * items < len(cells)
 
