@@ -22,10 +22,10 @@ from ingestion.parsing.formats.pdf_tables import spelt
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, ParsedPage
 
-# Guesses: the width of a slide by its height; by the height of a line, the gap between two lines of
-# a box, and the one between two boxes on a line; the share of a table's cells that are a line; the
-# columns of a slide at most.
-_WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 1.2, 1.0, 2.0, 0.8, 4
+# Guesses: the letters of a slide at most, and its width by its height; by the height of a line, the
+# gap between two lines of a box, and the one between two boxes on a line; the share of a table's
+# cells that are a line; the columns of a slide at most.
+_LETTERS, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 1.2, 1.0, 2.0, 0.8, 4
 _MARK = re.compile(r"([●•▪■○◦‣➢✓–\-\uf000-\uf0ff]|\(?\d{1,2}[.)])\s+(?=\S)")
 _END = re.compile(r"[.:?!]$")
 
@@ -80,7 +80,7 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     Nothing is changed where a table would be taken apart, or a letter lost.
     """
     blocks = list(page.blocks or ())
-    if page.width < _WIDE * page.height:
+    if page.width < _WIDE * page.height or letters.count > _LETTERS:
         return blocks
     boxes = text_boxes(letters)
     torn, mixed = _torn(blocks, boxes)
