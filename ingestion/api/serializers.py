@@ -40,6 +40,7 @@ from ingestion.models import (
     DocumentVersion,
     Import,
     State,
+    Visibility,
 )
 from ingestion.models.versions import MAX_QUESTION_CHARS
 
@@ -515,8 +516,9 @@ class CollectionSerializer(CleanSerializer[Collection]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         if {"groups", "visibility"} & attrs.keys():
-            current = list(self.instance.groups.all()) if self.instance else []
-            groups = attrs.get("groups", current)
+            is_for_groups = self.row.visibility == Visibility.GROUPS
+            kept = list(self.instance.groups.all()) if self.instance and is_for_groups else []
+            groups = attrs.get("groups", kept)
             user = self.context["request"].user
             if problem := groups_problem(self.row.visibility, groups or [], user):
                 raise serializers.ValidationError({"groups": [problem]})
