@@ -124,8 +124,9 @@ class AnswerViewSet(ApiViewSet[Answer]):
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         form = {"texts": texts, "absolute": request.build_absolute_uri}
-        prefers = request.accepted_media_type.startswith(EVENT_STREAM)
-        streams = parameters.validated_data.get("stream", prefers)
+        accepted = map(request.accepted_type, (EVENT_STREAM, JSONRenderer.media_type))
+        events, whole = (each.quality if each else 0 for each in accepted)
+        streams = parameters.validated_data.get("stream", events > whole)
         if HEADER in request.headers and (streams or not question.is_recorded):
             text = "A stream, and what is not stored, has no repetition."
             raise ValidationError({HEADER: [text]})
