@@ -160,6 +160,10 @@ class TestStreaming:
         if streams:
             assert events(response)[-1][0] == "done"
 
+    def test_a_type_that_no_answer_has_is_refused(self, client: APIClient) -> None:
+        refused = client.post(ADDRESS, {"query": QUESTION}, headers={"accept": "text/html"})
+        assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
+
     @pytest.mark.parametrize("by_header", [True, False])
     def test_the_events_add_up_to_the_answer(self, client: APIClient, by_header: bool) -> None:
         """S5-26."""
