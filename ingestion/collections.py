@@ -20,10 +20,12 @@ from ingestion.models import Collection, Visibility
 def groups_problem(visibility: str, groups: Container[Group], viewer: User | None) -> str:
     """The reason why a collection may not have this audience; empty if it may.
 
-    A collection for groups needs at least one, and one of `viewer`'s own unless a superuser.
+    A collection for groups needs at least one, and one of `viewer`'s own unless a superuser; of
+    another one groups would restrict nothing.
     """
     if visibility != Visibility.GROUPS:
-        return ""
+        text = 'Only with `"visibility": "groups"` is it for groups: send that, too, or no groups.'
+        return text if groups else ""
     if not groups:
         return gettext(
             "Choose at least one group; otherwise only superusers can find these documents."

@@ -9,7 +9,6 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, JsonResponse
 from rest_framework import exceptions, status
-from rest_framework.renderers import JSONRenderer
 from rest_framework.views import exception_handler, set_rollback
 
 # One text for missing and for hidden rows, so that they cannot be told apart.
@@ -66,12 +65,6 @@ class Problem(JsonResponse):
         self["Content-Type"] = PROBLEM
         if wait := RETRY_AFTER.get(status):
             self.setdefault("Retry-After", str(wait))
-
-
-def render_json(request: Any) -> None:
-    """Write the response as JSON, whatever the request accepts."""
-    request.accepted_renderer = JSONRenderer()
-    request.accepted_media_type = JSONRenderer.media_type
 
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Problem | None:

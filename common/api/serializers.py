@@ -153,14 +153,14 @@ def _values(form: QueryDict, fields: Mapping[str, Any]) -> dict[str, Any]:
             holder, key, field = values.setdefault(outer, {}), inner, within[inner]
         if field is None or isinstance(field, serializers.ListField):
             holder[key] = texts
+        elif len(texts) > 1:
+            errors[name] = [ONCE]
         elif isinstance(field, serializers.BaseSerializer | serializers.JSONField):
             try:
-                text: Any = None if len(texts) > 1 or _has_inner(form, name) else texts[0]
+                text: Any = None if _has_inner(form, name) else texts[0]
                 holder[key] = json.loads(text, object_pairs_hook=_once)
             except (TypeError, ValueError, RecursionError):
                 errors[name] = [field.error_messages["invalid"].format(datatype="text")]
-        elif len(texts) > 1:
-            errors[name] = [ONCE]
         else:
             holder[key] = texts[0]
     if errors:

@@ -9,7 +9,9 @@ The token needs the scope `read`; without one it finds what visitors may read.
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -19,7 +21,7 @@ from pydantic import SecretStr
 
 
 class SteelyardRetriever(BaseRetriever):
-    """The best `k` passages, at most one of a document unless `group` is false."""
+    """The best `k` passages, up to 50, at most one of a document unless `group` is false."""
 
     site: str
     token: SecretStr = SecretStr("")
@@ -39,8 +41,17 @@ class SteelyardRetriever(BaseRetriever):
         request.add_header("Content-Type", "application/json")
         if token := self.token.get_secret_value():
             request.add_header("Authorization", f"Bearer {token}")
-        with urlopen(request, timeout=60) as answer:
-            return [_document(result) for result in json.load(answer)["results"]]
+        try:
+            with urlopen(request, timeout=60) as answer:
+                found = json.load(answer)
+        except HTTPError as error:
+            with error:
+                said = error.read().decode(errors="replace")[:500]
+            raise ValueError(f"The search failed: {said}") from error
+        if self.collections and not found["results"]:
+            for note in found["notes"]:  # such as that there is no collection of this slug
+                warnings.warn(note, stacklevel=2)
+        return [_document(result) for result in found["results"]]
 
 
 def _document(result: dict[str, Any]) -> Document:

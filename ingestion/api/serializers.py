@@ -40,6 +40,7 @@ from ingestion.models import (
     DocumentVersion,
     Import,
     State,
+    Visibility,
 )
 from ingestion.models.versions import MAX_QUESTION_CHARS
 
@@ -493,7 +494,7 @@ class CollectionSerializer(CleanSerializer[Collection]):
     """
 
     slug = serializers.SlugField(required=False, max_length=120, help_text="Made from the name.")
-    groups = GroupNamesField(required=False, allow_null=True)
+    groups = GroupNamesField(required=False)
     language = LanguageField(required=False, allow_blank=True, max_length=35)
     documents = serializers.IntegerField(source="document_count", read_only=True)
     searchable = serializers.IntegerField(source="searchable_count", read_only=True)
@@ -515,17 +516,13 @@ class CollectionSerializer(CleanSerializer[Collection]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         if {"groups", "visibility"} & attrs.keys():
-            current = list(self.instance.groups.all()) if self.instance else []
-            groups = attrs.get("groups", current)
+            is_for_groups = self.row.visibility == Visibility.GROUPS
+            kept = list(self.instance.groups.all()) if self.instance and is_for_groups else []
+            groups = attrs.get("groups", kept)
             user = self.context["request"].user
-            if problem := groups_problem(self.row.visibility, groups or [], user):
+            if problem := groups_problem(self.row.visibility, groups, user):
                 raise serializers.ValidationError({"groups": [problem]})
         return attrs
-
-    def validate_groups(self, value: list[Group] | None) -> list[Group]:
-        if value is None:
-            raise serializers.ValidationError("Give a list of names; an empty one for no group.")
-        return value
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, closing, suppress
@@ -201,6 +202,10 @@ class Pages(ASGIHandler):
             set_script_prefix(get_script_prefix(scope))
             signals.request_started.send(sender=type(self), scope=scope)
             request, refusal = self.create_request(scope, body)
+            if request is not None:
+                # Chunks state none, and without a length forms and the API read no body at all.
+                request.META["CONTENT_LENGTH"] = str(body.seek(0, os.SEEK_END))
+                body.seek(0)
             response = cast(
                 "HttpResponseBase", refusal if request is None else self.get_response(request)
             )

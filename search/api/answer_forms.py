@@ -232,7 +232,7 @@ def summary(row: Answer) -> dict[str, Any]:
 class AskParameters(QuestionParameters):
     """A question, how it is to be answered, and in which conversation."""
 
-    query = serializers.CharField(trim_whitespace=False, help_text="As of a search; not empty.")
+    query = serializers.CharField(help_text="As of a search; not empty.")
     weights = WeightsObjectField()
     mode = ChoiceField(
         choices=[mode.value for mode in Mode],

@@ -11,14 +11,13 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotAcceptable, ValidationError
 from rest_framework.generics import get_object_or_404
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, requires
-from common.api.errors import render_json
 from common.api.idempotency import HEADER
 from common.api.requests import Rank, location, read_body
 from common.api.throttles import AnonymousAnswersThrottle, UserAnswersThrottle
@@ -42,13 +41,6 @@ from search.api.answer_forms import (
     stored,
     summary,
 )
-
-
-class EventStream(BaseRenderer):
-    """The media type of a stream, for `Accept`: the view writes it."""
-
-    media_type = EVENT_STREAM
-    format = "events"
 
 
 def answer_request(request: Request, parameters: AskParameters) -> AnswerRequest:
@@ -88,9 +80,9 @@ class AnswerViewSet(ApiViewSet[Answer]):
     def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
         return (404, 503) if getattr(self, "action", "") == "create" else ()
 
-    def get_renderers(self) -> list[Any]:
-        is_create = self.action == "create"
-        return [JSONRenderer(), EventStream()] if is_create else [JSONRenderer()]
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        # `create` reads `Accept` itself: one of its two types is no renderer's.
+        return super().perform_content_negotiation(request, force or self.action == "create")
 
     def get_throttles(self) -> list[Any]:
         throttles = super().get_throttles()
@@ -124,8 +116,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         form = {"texts": texts, "absolute": request.build_absolute_uri}
-        prefers = request.accepted_media_type.startswith(EVENT_STREAM)
-        streams = parameters.validated_data.get("stream", prefers)
+        accepted = map(request.accepted_type, (EVENT_STREAM, JSONRenderer.media_type))
+        events, whole = (each.quality if each else 0 for each in accepted)
+        if not events and not whole:
+            raise NotAcceptable
+        streams = parameters.validated_data.get("stream", events > whole)
         if HEADER in request.headers and (streams or not question.is_recorded):
             text = "A stream, and what is not stored, has no repetition."
             raise ValidationError({HEADER: [text]})
@@ -133,7 +128,6 @@ class AnswerViewSet(ApiViewSet[Answer]):
             raise ValidationError({"rectangles": ["A stream has none."]})
         if streams:
             return sse(answering.events(question), partial(event_data, **form))
-        render_json(request)
         answered = answering.answer(question)
         data = answer_data(answered, **form)
         if parameters.validated_data["rectangles"]:

@@ -167,7 +167,7 @@ def _refusal(request: ASGIRequest) -> Response | None:
     if settings.SECURE_SSL_REDIRECT and not request.is_secure():
         return PlainTextResponse("Use https.", 403)
     origin = request.headers.get("Origin")
-    if origin is not None and not _is_own(origin, request):
+    if origin is not None and request.path != METADATA_PATH and not _is_own(origin, request):
         return PlainTextResponse("Requests from this origin are not permitted.", 403)
     return None
 

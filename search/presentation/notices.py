@@ -132,10 +132,11 @@ def unreadable_notes(filters: Filters, names: Sequence[str], viewer: Viewer) -> 
     """A note for each kind of filter with a name that the viewer cannot read: the same, without
     the name, for missing and hidden ones. `names` are further collections. A query a kind.
     """
-    if names := (*filters.collections, *names):
+    if filters.collections or names:
         rows = Collection.objects.visible_to(viewer).values_list("slug", "name")
         known = {each.casefold() for row in rows for each in row}
-        if not known.issuperset(map(str.casefold, names)):
+        # A parameter is the slug to the letter; `collection:` takes a name, too, in any case.
+        if {*filters.collections} - dict(rows).keys() or {*map(str.casefold, names)} - known:
             yield gettext("A collection that you named does not exist, or you may not read it.")
     documents = Document.objects.visible_to(viewer)
     ids = set(filters.documents)

@@ -27,9 +27,13 @@ def scope(path: str = "/", method: str = "GET") -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def response(application: Any, given: dict[str, Any]) -> tuple[int, list[bytes]]:
-    """The status and the parts of the body."""
+async def response(
+    application: Any, given: dict[str, Any], *body: bytes
+) -> tuple[int, list[bytes]]:
+    """The status and the parts of the body. `body` are the parts of the request's."""
     client = ApplicationCommunicator(application, given)
+    for part in body:
+        await client.send_input({"type": "http.request", "body": part, "more_body": True})
     await client.send_input({"type": "http.request", "body": b""})
     started = await _next(client)
     parts = []

@@ -27,6 +27,7 @@ from django.test import Client as Browser
 from django.urls import path
 from mcp import Client
 
+from common.accounts import tokens
 from common.accounts.models import User
 from kbsite.serving.admission import RESERVED
 from kbsite.serving.dispatch import Pages, Site
@@ -246,6 +247,42 @@ def test_collection_export_is_streamed(
     with zipfile.ZipFile(io.BytesIO(b"".join(parts))) as archive:
         assert archive.testzip() is None
         assert json.loads(archive.read("documents.jsonl"))["title"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_body_in_chunks_is_read_as_one_that_states_its_length(
+    servers: Any, administrator: User, settings: Any, tmp_path: Path
+) -> None:
+    """`readers` of streaming clients were dropped with a 200, and so was the text of an edit."""
+    settings.STATIC_ROOT = str(tmp_path)
+    shelf = make_collection()
+    document = make_document(shelf, CONNECTIONS)
+    _, token = tokens.make(administrator)
+
+    def sent(method: str, path: str, kind: str, *body: bytes) -> tuple[int, Any]:
+        given = scope(f"/api/v1/{path}", method)
+        headers = {"authorization": f"Bearer {token}", "content-type": kind}
+        headers["transfer-encoding"] = "chunked"
+        given["headers"] += [(name.encode(), each.encode()) for name, each in headers.items()]
+        status, parts = asyncio.run(response(site(Pages()), given, *body))
+        return status, json.loads(b"".join(parts))
+
+    json_type, own = "application/json", f"documents/{document.public_id}/"
+    name = administrator.username
+    status, answer = sent(
+        "PATCH", own, json_type, b'{"readers": {"people"', f': ["{name}"]}}}}'.encode()
+    )
+    assert (status, answer["readers"]["people"]) == (200, [name])
+    fields = (("collection", "", shelf.slug), ("file", '; filename="tides.md"', "High water."))
+    form = [
+        f'--B\r\nContent-Disposition: form-data; name="{field}"{more}\r\n\r\n{value}\r\n'.encode()
+        for field, more, value in fields
+    ]
+    status, answer = sent("POST", "documents/", "multipart/form-data; boundary=B", *form, b"--B--")
+    assert (status, answer["file_name"]) == (202, "tides.md")
+    status, answer = sent("DELETE", own, json_type, b'{"version": 1}')
+    assert (status, answer["detail"]) == (400, "Send no body: DELETE reads none at this address.")
+    assert sent("POST", "search/", json_type)[0] == 400  # an empty body, in chunks too
 
 
 @pytest.mark.usefixtures("plain")

@@ -105,8 +105,9 @@ class TestAsking:
             ({"q": QUESTION, "weights": "vector:2"}, "weights"),
             ({"q": "a\x00b"}, "q"),
             ({}, "query"),
+            ({"query": " \n"}, "query"),
         ],
-        ids=["mode", "unknown", "thread", "too long", "weights", "NUL", "nothing asked"],
+        ids=["mode", "unknown", "thread", "too long", "weights", "NUL", "nothing asked", "blank"],
     )  # fmt: skip
     def test_a_wrong_parameter_is_named(
         self, client: APIClient, fields: dict[str, Any], field: str
@@ -141,6 +142,28 @@ class TestAsking:
 
 
 class TestStreaming:
+    @pytest.mark.parametrize(
+        ("accept", "streams"),
+        [
+            ("text/event-stream, application/json;q=0.9", True),
+            ("text/event-stream, */*;q=0.1", True),
+            ("application/json, text/event-stream;q=0.9", False),
+            ("text/event-stream, application/json", False),  # as dear: the other needs no reader
+            ("*/*", False),
+        ],
+    )
+    def test_the_type_that_accept_prefers_is_sent(
+        self, client: APIClient, accept: str, streams: bool
+    ) -> None:
+        response = client.post(ADDRESS, {"query": QUESTION}, headers={"accept": accept})
+        assert (response["Content-Type"] == "text/event-stream") == streams
+        if streams:
+            assert events(response)[-1][0] == "done"
+
+    def test_a_type_that_no_answer_has_is_refused(self, client: APIClient) -> None:
+        refused = client.post(ADDRESS, {"query": QUESTION}, headers={"accept": "text/html"})
+        assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
+
     @pytest.mark.parametrize("by_header", [True, False])
     def test_the_events_add_up_to_the_answer(self, client: APIClient, by_header: bool) -> None:
         """S5-26."""

@@ -80,6 +80,7 @@ def test_collection_is_created_changed_and_deleted(api: APIClient, librarian: Us
         ({"name": "Other", "language": "klingon"}, "language", "two-letter"),
         ({"name": "Other", "visibility": "groups"}, "groups", "at least one group"),
         ({"name": "Other", "visibility": "groups", "groups": ["theirs"]}, "groups", "your own"),
+        ({"name": "Other", "groups": ["insiders"]}, "groups", "send that, too"),
         ({"name": "Other", "colour": "red"}, "colour", "no such field"),
     ],
     ids=lambda value: str(value)[:40],
@@ -103,6 +104,9 @@ def test_partial_change_is_validated_with_the_other_fields(api: APIClient, libra
 
     assert api.patch(address, {"chunk_tokens": 150}).status_code == 400
     assert api.patch(address, {"visibility": "groups"}).status_code == 400
+    assert api.patch(address, {"groups": ["insiders"]}).status_code == 400  # it is for others, too
+    assert api.patch(address, {"visibility": "groups", "groups": ["insiders"]}).status_code == 200
+    assert api.patch(address, {"visibility": "public"}).json()["groups"] == ["insiders"]
     assert api.patch(address, {"chunk_tokens": 150, "overlap_tokens": 20}).status_code == 200
     assert api.put(address, {"name": "Whole"}).status_code == 405
 

@@ -241,6 +241,10 @@ def test_example_retrievers_search(site: str) -> None:
     assert "timeout" in first.page_content
     assert first.metadata["source"].startswith(f"{site}/documents/")
     assert retriever(site=site, collections=[]).invoke(QUESTION) == []
+    with pytest.raises(ValueError, match="page_size: Ensure this value is less"):
+        retriever(site=site, token=token, k=60).invoke(QUESTION)
+    with pytest.warns(UserWarning, match="A collection that you named does not exist"):
+        assert retriever(site=site, token=token, collections=["nope"]).invoke(QUESTION) == []
 
     loaded = ModuleType("tool_steelyard")
     exec((EXAMPLES / "open_webui_tool.py").read_text(), loaded.__dict__)

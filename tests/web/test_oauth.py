@@ -147,10 +147,11 @@ class Both(httpx2.AsyncBaseTransport):
         path = request.url.raw_path.decode()
         self.asked.append(f"{request.method} {path}")
         if is_for_agents(request.url.path):
+            if is_described := path.startswith(app_grants.METADATA):
+                request.headers["Origin"] = "https://app.example"  # an app that runs in a browser
             answered = await self._agents.handle_async_request(request)
-            # Apps that run in a browser read the description.
             in_browsers = answered.headers.get("Access-Control-Allow-Origin") == "*"
-            assert in_browsers == path.startswith(app_grants.METADATA)
+            assert in_browsers == is_described
             return answered
         sent = {"content_type": request.headers.get("Content-Type", ""), "headers": request.headers}
         respond = partial(self._pages.generic, request.method, path, await request.aread(), **sent)

@@ -101,7 +101,7 @@ REFUSED = {
     "broken JSON": ({"readers": '{"people": ["editor"'}, "Send one JSON object"),
     "deep JSON": ({"readers": "[" * 100_000}, "Send one JSON object"),
     "a number": ({"readers": "1"}, "Send one JSON object"),
-    "two": ({"readers": [JSON["readers"], '{"people": ["mate"]}']}, "Send one JSON object"),
+    "two": ({"readers": [JSON["readers"], '{"people": ["mate"]}']}, "Give it once"),
     "both forms": (JSON | {"readers.people": "mate"}, "Send one JSON object"),
     "null": ({"readers": "null"}, "Leave it out"),
     "nobody": ({"readers": "{}"}, "Name a group or a person"),
