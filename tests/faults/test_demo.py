@@ -223,6 +223,21 @@ def test_the_wheel_has_what_a_site_serves_and_nothing_of_its_development(
     assert packages == {"common", "ingestion", "kbsite", "search"}
 
 
+def test_servers_that_ran_before_are_left_running_until_stop(
+    first: tuple[int, str], var_dir: Path, installed: Installation
+) -> None:
+    EmbeddedServers(var_dir).start()
+    with demo(of_checkout(var_dir, "--port", "18500")) as started:
+        started.wait_for("Starting the site")
+        eventually(lambda: running(var_dir / "run") is not None)
+        started.process.terminate()  # in the middle, as `make stop` does: its programs start
+        assert started.wait() == 0, started.printed
+    assert running(var_dir / "run") is None
+    assert servers_up(var_dir) == [True, True]
+    assert "Nothing runs any more" in installed.run("stop")
+    assert servers_up(var_dir) == [False, False]
+
+
 def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
     first: tuple[int, str], var_dir: Path, installed: Installation
 ) -> None:
@@ -317,19 +332,6 @@ def held(path: Path) -> Iterator[None]:
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def test_servers_that_ran_before_are_left_running_until_stop(
-    first: tuple[int, str], var_dir: Path, installed: Installation
-) -> None:
-    EmbeddedServers(var_dir).start()
-    with demo(of_checkout(var_dir, "--port", "18500")) as started:
-        started.wait_for("  API ")
-        started.process.terminate()  # in the middle, as `make stop` does: its programs start
-        assert started.wait() == 0, started.printed
-    assert servers_up(var_dir) == [True, True]
-    assert "Nothing runs any more" in installed.run("stop")
-    assert servers_up(var_dir) == [False, False]
 
 
 def test_database_of_another_version_is_refused_in_one_sentence(
