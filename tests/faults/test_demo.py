@@ -1,4 +1,8 @@
-"""The demo as a person runs it, on real processes, and the documents that it brings."""
+"""The demo as a person runs it, on real processes, and the documents that it brings.
+
+It starts from the checkout by make, then from a wheel of it: two starts of all programs in place of
+three, and one set of tables. What is in the wheel is compared with the checkout.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,20 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import threading
 import time
 import urllib.error
 import urllib.request
+import venv
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import django
 import psutil
@@ -46,23 +55,55 @@ NOT_OURS = (
 FEW = {"WEB_CONCURRENCY": "1", "WORKER_CONCURRENCY": "1"}
 # In the environment that these tests run in, which is installed.
 MAKE = ("make", "--old-file=.venv/.installed", f"PY={sys.executable}", "demo")
+OPTIONS = ("--corpus", "samples")
+OUTPUT: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The wheel, the environment in which it is installed, and a folder for its site."""
+
+    wheel: Path
+    environment: Path
+    site: Path
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """`steelyard` with these arguments, in the site's folder."""
+        unwanted = {*NOT_OURS, "STEELYARD_ENV_FILE", "PYTHONPATH"}
+        ours = {name: value for name, value in os.environ.items() if name not in unwanted}
+        command = [self.environment / "bin" / "steelyard", *arguments]
+        return subprocess.Popen(command, cwd=self.site, env=ours | FEW, **OUTPUT)
+
+    def run(self, *arguments: str) -> str:
+        """The output of a command that succeeds."""
+        started = self.start(*arguments)
+        printed, _ = started.communicate(timeout=PATIENCE)
+        assert started.returncode == 0, printed
+        return printed
+
+    def files(self) -> set[Path]:
+        """What is installed, but for the bytecode that Python keeps."""
+        return {path for path in self.environment.rglob("*") if "__pycache__" not in path.parts}
+
+
+def of_checkout(var_dir: Path, *arguments: str, by_make: bool = False) -> subprocess.Popen[str]:
+    """The demo of this checkout with these options."""
+    ours = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+    options = (*OPTIONS, *arguments)
+    return subprocess.Popen(
+        [*MAKE, f"ARGS={shlex.join(options)}"] if by_make
+        else [sys.executable, "manage.py", "demo", *options],
+        cwd=PROJECT,
+        env=ours | ({} if by_make else FEW) | {"STEELYARD_VAR": str(var_dir)},
+        **OUTPUT,
+    )  # fmt: skip
 
 
 class Demo:
     """A running demo: its process and what it has printed."""
 
-    def __init__(self, var_dir: Path, *arguments: str, by_make: bool) -> None:
-        ours = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
-        options = ("--corpus", "samples", *arguments)
-        self.process = subprocess.Popen(
-            [*MAKE, f"ARGS={shlex.join(options)}"] if by_make
-            else [sys.executable, "manage.py", "demo", *options],
-            cwd=PROJECT,
-            env=ours | ({} if by_make else FEW) | {"STEELYARD_VAR": str(var_dir)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )  # fmt: skip
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -90,8 +131,8 @@ class Demo:
 
 
 @contextmanager
-def demo(var_dir: Path, *arguments: str, by_make: bool = False) -> Iterator[Demo]:
-    started = Demo(var_dir, *arguments, by_make=by_make)
+def demo(process: subprocess.Popen[str]) -> Iterator[Demo]:
+    started = Demo(process)
     try:
         yield started
     finally:
@@ -115,8 +156,25 @@ def var_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def first(var_dir: Path) -> tuple[int, str]:
     """The exit code and the output of the first `make demo ARGS="--once ..."`."""
-    with demo(var_dir, "--once", "--port", "18500", by_make=True) as started:
+    with demo(of_checkout(var_dir, "--once", "--port", "18500", by_make=True)) as started:
         return started.wait(), started.printed
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, var_dir: Path) -> Installation:
+    """An environment with the wheel alone, which finds its dependencies in that of the tests."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "environment"
+    venv.create(environment, symlinks=True)
+    python = environment / "bin" / "python"
+    install = ["--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return Installation(wheel, environment, var_dir.parent)
 
 
 def servers_up(var_dir: Path) -> list[bool]:
@@ -147,18 +205,55 @@ def test_password_is_stored_in_no_file(first: tuple[int, str], var_dir: Path) ->
     assert not [path for path in own if found[1].encode() in path.read_bytes()]
 
 
-def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
-    first: tuple[int, str], var_dir: Path
+def test_the_wheel_has_what_a_site_serves_and_nothing_of_its_development(
+    installed: Installation,
 ) -> None:
+    names = set(zipfile.ZipFile(installed.wheel).namelist())
+    served = {
+        f"kbsite/resources/{path.relative_to(PROJECT).as_posix()}"
+        for folder in ("templates", "static", "locale")
+        for path in (PROJECT / folder).rglob("*")
+        if path.is_file()
+    }
+    assert len(served) > 200
+    assert served <= names
+    data = {"kbsite/demo/samples/ros2-node.md", "kbsite/demo/judgements/qrels.tsv"}
+    assert data <= names
+    packages = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+    assert packages == {"common", "ingestion", "kbsite", "search"}
+
+
+def test_servers_that_ran_before_are_left_running_until_stop(
+    first: tuple[int, str], var_dir: Path, installed: Installation
+) -> None:
+    EmbeddedServers(var_dir).start()
+    with demo(of_checkout(var_dir, "--port", "18500")) as started:
+        started.wait_for("Starting the site")
+        eventually(lambda: running(var_dir / "run") is not None)
+        started.process.terminate()  # in the middle, as `make stop` does: its programs start
+        assert started.wait() == 0, started.printed
+    assert running(var_dir / "run") is None
+    assert servers_up(var_dir) == [True, True]
+    assert "Nothing runs any more" in installed.run("stop")
+    assert servers_up(var_dir) == [False, False]
+
+
+def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
+    first: tuple[int, str], var_dir: Path, installed: Installation
+) -> None:
+    """Of the wheel, in the folder of the site: it knows the migrations and the documents."""
+    before = installed.files()
+    assert "no issues" in installed.run("manage", "check")
     with socket.create_server(("127.0.0.1", 0)) as blocker:
         taken = blocker.getsockname()[1]
-        with demo(var_dir, "--port", str(taken)) as second:
+        with demo(installed.start("demo", *OPTIONS, "--port", str(taken))) as second:
             second.wait_for(READY)
             known = running(var_dir / "run")
             assert known is not None
             family = psutil.Process(second.process.pid).children(recursive=True)
+            assert_it_has_its_style_sheets(known.url)
             servers_die(EmbeddedServers(var_dir), known.url)
-            with demo(var_dir, "--once") as third:
+            with demo(of_checkout(var_dir, "--once")) as third:
                 assert third.wait() == 1
             second.process.send_signal(signal.SIGINT)
             code = second.wait()
@@ -172,10 +267,24 @@ def test_second_start_keeps_all_survives_dead_servers_and_ctrl_c_leaves_nothing(
     for noise in ("GET /", "Hitting Ctrl+C again"):
         assert noise not in second.printed
     assert f"Already running at {known.url}" in third.printed
+    assert "problem" not in second.printed
     assert len(family) >= 4  # web and its processes, worker and its, beat
     _, alive = psutil.wait_procs(family, timeout=60)
     assert alive == []
     assert servers_up(var_dir) == [False, False]
+    assert installed.files() == before
+    assert [path.name for path in installed.site.iterdir()] == ["var"]
+
+
+def assert_it_has_its_style_sheets(url: str) -> None:
+    def fetch(address: str) -> str:
+        with urllib.request.urlopen(address, timeout=60) as reply:
+            text: str = reply.read().decode()
+            return text
+
+    sheets = re.findall(r'<link rel="stylesheet" href="([^"]+)"', fetch(f"{url}/"))
+    assert sheets
+    assert all("{" in fetch(url + sheet) for sheet in sheets)
 
 
 def servers_die(servers: EmbeddedServers, url: str) -> None:
@@ -225,15 +334,6 @@ def held(path: Path) -> Iterator[None]:
         yield
 
 
-def test_servers_that_ran_before_are_left_running(first: tuple[int, str], var_dir: Path) -> None:
-    EmbeddedServers(var_dir).start()
-    with demo(var_dir, "--port", "18500") as started:
-        started.wait_for("  API ")
-        started.process.terminate()  # in the middle, as `make stop` does: its programs start
-        assert started.wait() == 0, started.printed
-    assert servers_up(var_dir) == [True, True]
-
-
 def test_database_of_another_version_is_refused_in_one_sentence(
     first: tuple[int, str], var_dir: Path
 ) -> None:
@@ -245,7 +345,7 @@ def test_database_of_another_version_is_refused_in_one_sentence(
             "INSERT INTO django_migrations (app, name, applied) "
             "VALUES ('search', '0007_of_an_old_checkout', now())"
         )
-    with demo(var_dir, "--once") as refused:
+    with demo(of_checkout(var_dir, "--once")) as refused:
         assert refused.wait() == 1, refused.printed
 
     assert "search.0007_of_an_old_checkout" in refused.printed

@@ -287,19 +287,19 @@ def over() -> bool:
 
 
 def test_import_of_a_killed_worker_continues_where_it_was() -> None:
-    of = start(60)
-    with held_bytes("# Page 40\n\nText."), worker() as first:
+    of = start(30)
+    with held_bytes("# Page 20\n\nText."), worker() as first:
         wait_for(lambda: taken() >= 8)
         kill(first)
     before = taken()
-    assert before < 60
+    assert before < 30
     Import.objects.update(enqueued_at="2020-01-01T00:00Z")
     with worker():
         wait_for(over)
     states = Counter(of.items.values_list("state", flat=True))
-    assert states == {"added": 60}
-    assert Document.objects.count() == DocumentVersion.objects.count() == 60
-    assert of.items.exclude(document=None).values("document").distinct().count() == 60
+    assert states == {"added": 30}
+    assert Document.objects.count() == DocumentVersion.objects.count() == 30
+    assert of.items.exclude(document=None).values("document").distinct().count() == 30
 
 
 def test_an_uploaded_note_overtakes_what_was_imported() -> None:

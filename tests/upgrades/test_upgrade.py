@@ -73,8 +73,10 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
 
     before = _rows(var)
     needed = _required(var)
-    originals = FileSystemStorage(var / "files")
-    backups.write(var / "backups", database=_address(var), storage=originals)
+    is_oldest = dump == release.dumps()[0]
+    if is_oldest:
+        originals = FileSystemStorage(var / "files")
+        backups.write(var / "backups", database=_address(var), storage=originals)
     with old_readers(var, before, _searches(dump)) as refused:
         _fail_halfway(var, before)
         assert refused == {}, "A failed migration stops the version before."
@@ -87,9 +89,11 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
     new = {(table, column) for table, column in _required(var) if table in WRITTEN_BY_SEARCHES}
     assert new <= needed, "Old web servers leave this column out: give it a db_default."
 
-    # The way back from an upgrade, then forward again: an old backup, restored by newer code.
-    release.run(var, "manage.py", "restore", "--overwrite", str(var / "backups"))
-    _assert_nothing_lost(before, _rows(var))
+    # The way back from an upgrade, then forward again: an old backup, restored by newer code. Of
+    # the release with every migration before it alone: those of later ones are seen above.
+    if is_oldest:
+        release.run(var, "manage.py", "restore", "--overwrite", str(var / "backups"))
+        _assert_nothing_lost(before, _rows(var))
 
 
 def _searches(dump: Path) -> list[str]:
