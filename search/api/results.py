@@ -70,8 +70,10 @@ class DirectSerializer(serializers.Serializer[Row]):
         if type(field) in PLAIN:
             return attrgetter(field.source or name)
         child = getattr(field, "child", field)
+        # Others need no context: their fields are copied once.
+        own = type(child)(context=self.context) if isinstance(child, DirectSerializer) else child
         is_serializer = isinstance(child, serializers.Serializer)
-        show = (type(child)(context=self.context) if is_serializer else field).to_representation
+        show = (own if is_serializer else field).to_representation
         if field.source == "*":
             return show
         get = attrgetter(field.source or name)

@@ -127,10 +127,10 @@ class SearchView(StrictView):
             "rectangles": rectangles,
             "times": bool(getattr(request.user, "is_staff", False)),
         }
-        # Without the serializer, which a response would keep, and with it all that was found: a
-        # response and its request refer to each other until the garbage collector comes.
+        # The serializer refers to itself, and a response and its request to each other, until the
+        # garbage collector comes: neither keeps what was found.
         shown = response.abstaining(data.get("abstain_below"))
-        answer = dict(SearchResponseSerializer(shown, context=context).data)
+        answer = SearchResponseSerializer(context=context).to_representation(shown)
         record_search(
             request,
             response,

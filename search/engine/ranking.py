@@ -115,10 +115,7 @@ def led_by_foreign(ranked: ScoredBatch, index: int) -> bool:
 
 def result_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
     """The columns shown as results, in ranking order: one per group, or every one."""
-    if group:
-        return leaders(prepared, order)
-    every: list[int] = order.tolist()
-    return every
+    return leaders(prepared, order) if group else [*order.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +187,8 @@ class _Source:
 
     def explanation(self, column: int) -> Explanation:
         if column not in self._explanations:
-            self._explanations[column] = self.ranked.explanation(self.index, column)
+            candidate = self.candidate(column)
+            self._explanations[column] = self.ranked.explanation(self.index, column, candidate)
         return self._explanations[column]
 
     def score(self, column: int) -> float:

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.template.loader import render_to_string
+from django.template import Engine, RequestContext
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.formats import date_format
 from django.utils.translation import gettext
@@ -290,7 +290,11 @@ def _rendered(
     swaps = bool(request.htmx)  # type: ignore[attr-defined]
     template = "search/htmx_update.html" if swaps else "search/page.html"
     # htmx only swaps successful responses; the fragment itself contains the error message.
-    content = render_to_string(template, context, request)
+    # Not `render_to_string`, whose context refers to itself: all that was found would wait for the
+    # garbage collector.
+    values = RequestContext(request)
+    with values.push(context):
+        content = Engine.get_default().get_template(template).render(values)
     rendered = _PageResponse(content, status=200 if swaps else status, headers=headers)
     if swaps:
         rendered["HX-Push-Url"] = "false" if form.is_long else form.address()

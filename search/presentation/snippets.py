@@ -99,7 +99,7 @@ def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
     # A name may go on with an underscore, after which Postgres reads another word.
     beyond = rf"[^\W_]|[{MARK_START}{MARK_END}]"
     patterns = []
-    for compound in compounds:
+    for compound in dict.fromkeys(compounds):  # a form names each of its places
         edge = f"{beyond}|-" if "-" in compound else beyond
         # Parts may be marked as words of their own: C++, R&D, and -3 of L. 121-3.
         mark = f"[{MARK_START}{MARK_END}]*"

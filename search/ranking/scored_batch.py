@@ -84,9 +84,8 @@ class ScoredBatch:
         row = int(prepared.rows[column])
         return prepared.candidates.candidate(row, prepared.raw[column].tolist())
 
-    def explanation(self, index: int, column: int) -> Explanation:
-        """The explanation of a column's rank, from the numbers that ranked it."""
-        candidate = self.candidate(index, column)
+    def explanation(self, index: int, column: int, candidate: Candidate) -> Explanation:
+        """The explanation of a column's rank, from the numbers that ranked it; its `candidate`."""
         parts = self._contributions(index, column, candidate)
         matching = {
             part.signal

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.handlers.base import BaseHandler
+from django.test import RequestFactory
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Collection
 from search.domain import OPTIONAL, Signal
 from search.models import SearchProfile
+from search.pipeline import SearchResponse
 from search.tuning import drafts
 from tests.support.database import lasting
 from tests.support.explanations import recomputed_json
@@ -306,3 +310,22 @@ def test_drafts_are_for_staff_only(api: APIClient, administrator: User, reader: 
     assert api.get(address).json()["state"] == "draft"
     assert api.get("/api/v1/profiles/default/").json()["version"] == active.version
     assert api.get("/api/v1/profiles/").json()["total"] == published + 1
+
+
+@pytest.mark.parametrize("address", [SEARCH, "/"])
+def test_what_a_search_found_waits_for_no_garbage_collection(
+    address: str, rf: RequestFactory
+) -> None:
+    """By the site's own handler: the test client's responses refer to themselves."""
+    handler = BaseHandler()
+    handler.load_middleware()
+    gc.collect()
+    gc.disable()
+    try:
+        response = handler.get_response(rf.get(address, {"q": "How does sourdough bread rise?"}))
+        assert response.status_code == 200
+        assert b"Bakery" in response.content
+        del response
+        assert not [each for each in gc.get_objects() if type(each) is SearchResponse]
+    finally:
+        gc.enable()
