@@ -213,11 +213,13 @@ class Result:
     @property
     def siblings(self) -> tuple[Result, ...]:
         """The best of `folded` from other sections of the document, one each, by their names."""
-        first: dict[str, Result] = {}
+        seen = {self.heading, self.title}
+        others = []
         for passage in self.folded:
-            first.setdefault(passage.heading, passage)
-        own = (self.heading, self.title)
-        return tuple(each for name, each in first.items() if name not in own)[:MAX_SIBLINGS]
+            if passage.heading not in seen:
+                seen.add(passage.heading)
+                others.append(passage)
+        return tuple(others[:MAX_SIBLINGS])
 
     @property
     def passages(self) -> int:

@@ -43,8 +43,6 @@ register.simple_tag(score_figures.score_bar)
 register.filter("page_label", page_label)
 register.filter("pages_label", pages_label)
 register.filter("tags", tags_of)
-# A text that is translated once for a page, with the title of one of its results.
-register.filter("titled", lambda text, title: text % {"title": title})
 for label in (rule_text, tier_reason, reason):
     register.filter(label)
 
@@ -138,8 +136,9 @@ def passage_url(result: Result, response: SearchResponse) -> str:
 @register.simple_tag
 def section_url(result: Result, response: SearchResponse) -> str:
     """The address of the section around a result, with the question to mark there."""
+    path = document_path("search:section", result.document_id, 1)
     # The chunk is the last number of the path.
-    head, _, tail = document_path("search:section", result.document_id, 1).rpartition("1")
+    head, _, tail = path.rpartition("1")
     return f"{head}{result.chunk}{tail}?{_question_parameter(response.query.original, plus=False)}"
 
 
