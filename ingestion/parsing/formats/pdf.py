@@ -26,6 +26,7 @@ from ingestion.parsing.formats.pdf_layout import (
     Page,
     Placed,
     contains_heading,
+    in_order,
     indented,
     rows_of,
     with_headings,
@@ -253,7 +254,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
+    whole = with_whole_tables(page.blocks or (), page.text_items)
+    whole = in_order(with_values(whole, page.text_items))
     tables = [with_divided_rows(with_joined_rows(block), page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)
