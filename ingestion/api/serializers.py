@@ -14,13 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from common.accounts.models import User
-from common.api.serializers import (
-    BooleanField,
-    ChoiceField,
-    CleanSerializer,
-    FileField,
-    Strict,
-)
+from common.api.serializers import BooleanField, ChoiceField, CleanSerializer, FileField, Strict
 from ingestion.api.bin import RESTORES, RestoreField
 from ingestion.collections import groups_problem
 from ingestion.currency_dates import CurrencyState
@@ -32,15 +26,7 @@ from ingestion.errors import InvalidMetadata
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import check_metadata
-from ingestion.models import (
-    Chunk,
-    ChunkEdit,
-    Collection,
-    Document,
-    DocumentVersion,
-    Import,
-    State,
-)
+from ingestion.models import Chunk, ChunkEdit, Collection, Document, DocumentVersion, Import, State
 from ingestion.models.versions import MAX_QUESTION_CHARS
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}

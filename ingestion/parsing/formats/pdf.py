@@ -16,11 +16,7 @@ from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
-from ingestion.parsing.formats.pdf_headings import (
-    with_outline,
-    with_steps,
-    without_repeats,
-)
+from ingestion.parsing.formats.pdf_headings import with_outline, with_steps, without_repeats
 from ingestion.parsing.formats.pdf_layout import (
     LetterSizes,
     Page,
