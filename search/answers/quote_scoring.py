@@ -102,9 +102,9 @@ class Offer:
 
     `at` is its place among the passage's `parts`, `path` the headings of its section. The overlaps
     are shares, in [0, 1], of the question's idf: of the sentence, with its context, of its
-    section's heading, but for identifiers, and of the whole passage. `defines`: it says what the question's term is. `held` says how well its section,
-    or the sentence, holds the identifier of a bare lookup; of another one, whether the passage
-    does.
+    section's heading, but for identifiers, and of the whole passage. `defines`: it says what the
+    question's term is. `held` says how well its section, or the sentence, holds the identifier of a
+    bare lookup; of another one, whether the passage does.
     """
 
     passage: Passage
