@@ -26,7 +26,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_942 - 539
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_942 - 539 - 9
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 211,  # the record that was asked for, at every door; clauses, articles
