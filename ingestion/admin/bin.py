@@ -22,15 +22,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from common.admin.mixins import (
-    OwnPages,
-    ReadOnly,
-    Row,
-    Summary,
-    actor,
-    moment_column,
-    own_page,
-)
+from common.admin.mixins import OwnPages, ReadOnly, Row, Summary, actor, moment_column, own_page
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
 from ingestion.documents.purging import LONG_AGO

@@ -22,7 +22,7 @@ from ingestion import events
 from ingestion.lexical.bigrams import spaced, spaced_sql
 from ingestion.lexical.compounds import names_sql, quoted_sql, with_readings_sql
 from ingestion.lexical.languages import text_config
-from ingestion.lexical.second_forms import FOLDED, LABEL, folded_sql
+from ingestion.lexical.second_forms import FOLDED_IN_TEXT, LABEL, folded_sql
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -116,7 +116,8 @@ WHERE target.id = fresh.id
 """
 
 # Two lexemes of a chunk may share an index, about one pair in 10^9: the heavier weight is kept.
-# A word that the chunk only has by its folded form counts `FOLDED` of an exact one.
+# A word that a chunk only has by its folded form counts `FOLDED_IN_TEXT` of an exact one, and once:
+# one said often must not come before it.
 _WEIGHTS = f"""
     SELECT ('{{' || string_agg(term || ':' || weight, ',') || '}}/1000000000')::sparsevec AS terms
     FROM (
@@ -126,9 +127,8 @@ _WEIGHTS = f"""
                AS weight
         FROM unnest(v.lexemes) AS word(lexeme, positions, labels),
              LATERAL (SELECT cardinality(array_remove(labels, '{LABEL}')) AS exactly) spelt,
-             LATERAL (SELECT CASE exactly WHEN 0 THEN {FOLDED} ELSE 1 END AS share,
-                             CASE exactly WHEN 0 THEN cardinality(positions) ELSE exactly END
-                             AS times) counted
+             LATERAL (SELECT CASE exactly WHEN 0 THEN {FOLDED_IN_TEXT} ELSE 1 END AS share,
+                             greatest(exactly, 1) AS times) counted
         GROUP BY term
         ORDER BY weight DESC
         LIMIT %(most)s

@@ -1,7 +1,7 @@
 """Second forms of words: what people type for a word that is written otherwise (ADR 124).
 
 Müller is also indexed as muller and mueller, 1,250,000 as 1250000, and the name IT, which is a stop
-word, as it stands. A second form has the label C in a tsvector and counts half as much in BM25, so
+word, as it stands. A second form has the label C in a tsvector and counts less in BM25, so
 that the exact spelling comes first; a number is the same number in every form, and counts in full.
 All take a text in its normal form (`normal_form`). The SQL contains no percent signs.
 """
@@ -20,7 +20,9 @@ from ingestion.lexical.written_dates import dates_sql, times_sql
 LABEL = "C"
 """Of the positions of folded words in a tsvector."""
 FOLDED = 0.5
-"""What a folded word counts of an exact one. A guess; only the order matters."""
+"""What a folded word of a question counts of an exact one. A guess."""
+FOLDED_IN_TEXT = 0.8
+"""What one of a text counts: less than the exact word, and enough for a confidence. A guess."""
 
 # Latin, Greek, Cyrillic, Hebrew, Arabic, Devanagari: elsewhere combining marks are vowels.
 _SCRIPTS = ((0x41, 0x5A), (0x61, 0x7A), (0xC0, 0x24F), (0x370, 0x52F), (0x5D0, 0x5EA),

@@ -29,6 +29,9 @@ from search.presentation.records import NO_LOOKUP, RecordLookup
 OVERLAP = 2.4  # the share of the question's idf that the sentence says
 CONTEXT_OVERLAP = 3.0  # ... with the sentence before, the title and the headings
 PASSAGE_OVERLAP = 2.2  # ... that the whole passage says
+# ... that the heading of its section says: “If you have clicked a link” stands above the steps for
+# that case, while those for the other say “Do not click any link”. A guess.
+HEADING_OVERLAP = 3.0
 RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
 MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # It is the first of its section to say what the question's term is; chosen on forty questions about
@@ -98,10 +101,10 @@ class Offer:
     """A sentence of a passage with its scores.
 
     `at` is its place among the passage's `parts`, `path` the headings of its section. The overlaps
-    are shares, in [0, 1], of the question's idf: of the sentence, with its context, and of the
-    whole passage. `defines`: it says what the question's term is. `held` says how well its section,
-    or the sentence, holds the identifier of a bare lookup; of another one, whether the passage
-    does.
+    are shares, in [0, 1], of the question's idf: of the sentence, with its context, of its
+    section's heading, but for identifiers, and of the whole passage. `defines`: it says what the
+    question's term is. `held` says how well its section, or the sentence, holds the identifier of a
+    bare lookup; of another one, whether the passage does.
     """
 
     passage: Passage
@@ -110,6 +113,7 @@ class Offer:
     path: tuple[str, ...]
     overlap: float
     context_overlap: float
+    heading_overlap: float
     passage_overlap: float
     defines: bool
     held: float
@@ -139,6 +143,7 @@ class Offer:
         return (
             OVERLAP * self.overlap
             + CONTEXT_OVERLAP * self.context_overlap
+            + HEADING_OVERLAP * self.heading_overlap
             + PASSAGE_OVERLAP * self.passage_overlap
             + DEFINES * self.defines
             + RECIPROCAL_RANK / max(self.passage.rank, 1)
@@ -172,6 +177,7 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
             # What the section is named by, each of its sentences is about.
             about = frozenset(each for each in around if lookup.says(each.lstrip("-")))
             name = "".join(path[-1:])
+            in_heading = question.share(question.lexemes_in(name) - about)
             is_named = form is not None and form.heading.fullmatch(name) is not None
             before = frozenset()
         text = passage.text[part.start : part.end]
@@ -183,7 +189,8 @@ def _of_passage(question: QuestionWords, passage: Passage, lookup: RecordLookup)
             is_defined = is_defined or defines
             shares = question.share(own | about), question.share(own | before | around)
             holds = held[number] or lookup.strength(text) if lookup.is_bare else float(is_holder)
-            yield Offer(passage, parts, at, path, *shares, in_passage, defines, holds)
+            of_passage = in_heading, in_passage
+            yield Offer(passage, parts, at, path, *shares, *of_passage, defines, holds)
         before = own
 
 

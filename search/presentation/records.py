@@ -126,6 +126,13 @@ class RecordLookup:
         """Whether a word is a part of an identifier."""
         return word in self._words
 
+    def is_written_as(self, word: str) -> bool:
+        """Whether a word that matches is an identifier with other separators: 1,250,000, 1250000.
+
+        Parts of it match, too, and are not it.
+        """
+        return _without_separators(word) in {_without_separators(o.text) for o in self.identifiers}
+
     def is_neighbour(self, path: Sequence[str]) -> bool:
         """Whether a section is named like one that is asked for, but has another number."""
         same = [same for each in path if (same := self._is_numbered(each)) is not None]
@@ -185,6 +192,10 @@ class RecordLookup:
 def numbered_names(text: str) -> list[tuple[str, str]]:
     """The names of a word and a number or a letter in a text: ("article", "10"), ("hall", "A")."""
     return [(word.casefold(), code) for word, code in _NUMBERED.findall(text)]
+
+
+def _without_separators(word: str) -> str:
+    return re.sub(r"[.,]00?$|[\W_]+", "", word).casefold()
 
 
 def _literal(typed: str) -> re.Pattern[str]:

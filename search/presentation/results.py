@@ -26,7 +26,7 @@ from search.presentation.excerpts import excerpt, with_class
 from search.presentation.passage_blocks import Layout, NamedSection, Part, matched_section, within
 from search.presentation.records import NO_LOOKUP, RecordLookup, numbered_names
 from search.presentation.result_rows import Rows, read_rows
-from search.presentation.snippets import SNIPPET_CHARS, mark_spans, snippet
+from search.presentation.snippets import MARKED, SNIPPET_CHARS, mark_spans, snippet
 from search.retrieval.phrases import phrase_places
 
 _CAPTION = re.compile(r"^(?:fig(?:ure|\.)|abb(?:ildung|\.)) ?\d", re.IGNORECASE | re.MULTILINE)
@@ -154,6 +154,8 @@ class Result:
         path = self.section.path if self.section else self.heading_path
         numbered = set(self.lookup.numbered)
         is_said = bool(numbered) and not numbered.isdisjoint(numbered_names(self.text))
+        matches = () if self.is_nearest else MARKED.findall(self.marked)
+        is_said = is_said or any(map(self.lookup.is_written_as, matches))
         return is_said or any(self.lookup.holders([(self.title, *path)], [self.text]))
 
     @property

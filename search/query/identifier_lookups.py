@@ -91,7 +91,9 @@ def asks_for(text: str, identifiers: Sequence[Mention]) -> bool:
     others = sum(1 for _ in _other_words(text, [(one.start, one.end) for one in identifiers]))
     if len({one.canonical for one in identifiers}) >= others:
         return True
-    words = [word for word, _, _ in _words(text[: identifiers[0].start])]
+    # “How much does X cost?” is “What does X cost?”.
+    before = text[: identifiers[0].start].casefold().replace("how much", "what")
+    words = [word for word, _, _ in _words(before)]
     opens = bool(words) and words[0] in _OPENINGS and _EMPTY.issuperset(words)
     return opens and others <= MOST_OTHER_WORDS
 

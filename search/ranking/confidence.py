@@ -178,7 +178,7 @@ def confidence(
     results. A query that is one identifier is answered only by chunks that contain it, one of exact
     words by those that are found, since all contain them, one with a pinned document by that
     document. A passage whose title or heading names an identifier of the query is at least as
-    likely to answer as not.
+    likely to answer as not. One number is judged by its words alone.
     """
     if not columns:
         return 0.0
@@ -191,6 +191,8 @@ def confidence(
     if query.is_identifier and (has_identifier or query.needs_no_embedding):
         strength = float(first["strength"]) if has_identifier else 0.0
         return DOUBT + (1 - 2 * DOUBT) * strength
+    if query.is_identifier and query.text[:1].isdecimal():
+        background = None  # no model knows what a number means
     evidence = Evidence.of(prepared, columns, background, scorer, by_words=by_words)
     if evidence is None:
         return None

@@ -194,6 +194,20 @@ def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: 
     assert response.evidence is not EvidenceLevel.STRONG
 
 
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("2340000", True),
+        ("48900", True),
+        ("2340001", False),
+    ],
+)
+def test_a_number_with_other_separators_is_held(name: str, held: bool) -> None:
+    text = "# Purchases\n\nA crane for 2,340,000 USD; the slipway cost 48.900,00 EUR.\n"
+    make_document(make_collection("papers"), text, file_name="papers.md")
+    assert any(each.holds_record for each in ask("papers", name).results) == held
+
+
 def test_a_record_of_the_first_page_is_not_missing_on_the_second() -> None:
     papers = make_collection("papers")
     for number, text in ((7, "A loan."), (8, "A gift.")):

@@ -14,6 +14,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection, connect
+from pytest import approx
 
 from ingestion.lexical import bm25_weights
 from ingestion.lexical.bigrams import spaced, spaced_sql
@@ -411,6 +412,13 @@ class TestSecondForms:
         found = scores(exact)
         assert list(found) == [said, folded]
         assert found[said] > found[folded]
+
+    def test_a_folded_word_counts_once_and_nearly_as_much(self) -> None:
+        texts = ["Muller came late", "Müller came late", "Müller met Müller", *OTHERS]
+        said, folded, twice, *_ = shelve(make_collection(), "english", texts)
+        found = scores("Muller")
+        assert found[folded] == approx(0.8 * found[said])
+        assert found[twice] == approx(found[folded])
 
     def test_both_sides_are_written_out(self) -> None:
         plain, written, accented, *_ = shelve(

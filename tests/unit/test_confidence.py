@@ -204,6 +204,16 @@ class TestConfidence:
         assert value is not None
         assert (value >= NAMED) is is_named
 
+    def test_one_number_is_judged_by_its_words(self) -> None:
+        hits = [candidate(1, vector=-0.3, keyword=4.4), candidate(2, keyword=0.0)]
+        by_words = MODELS[Ran.KEYWORD].probability(
+            Evidence(Ran.KEYWORD, keyword=0.8, keyword_lead=0.8, terms=math.log(3))
+        )
+        assert sure(hits, Query("2340000", is_identifier=True)) == approx(by_words)
+        # Other texts hold the parts of these.
+        assert sure(hits, Query("7,793,705")) == sure(hits)
+        assert sure(hits, Query("VectorStore", is_identifier=True)) == sure(hits)
+
     def test_phrase_query_is_answered_by_a_document_with_the_phrase(self) -> None:
         """Every result does. Two stop words and a common one say little by any signal."""
         hits = [candidate(1, vector=0.1)]

@@ -105,6 +105,7 @@ class TestMetadataOperators:
         "where is D40 used", "D40 pump E7 door", "MSHA 30 CFR 75", "ISO 9001 clause 8.5",
         "What is VectorStore interface and what methods does it have?", "@login_required",
         "Was ist D40?", "Où est la D40 ?", "D40是什么", "what’s CSRF_TRUSTED_ORIGINS",
+        "How much does the HL-200 cost?",
     ],
 )  # fmt: skip
 def test_identifiers_in_half_of_the_words_or_a_short_question_are_asked_for(text: str) -> None:

@@ -13,12 +13,7 @@ from functools import partial
 from itertools import chain
 
 from ingestion.parsing.formats.asides import comment_mark, comment_text, reading_mark
-from ingestion.parsing.formats.ooxml import (
-    escaped,
-    plain,
-    read_member,
-    without_private,
-)
+from ingestion.parsing.formats.ooxml import escaped, plain, read_member, without_private
 from ingestion.parsing.formats.page_margins import is_margin_text
 from ingestion.parsing.formats.raised_text import subscript, superscript
 from ingestion.parsing.formats.symbol_fonts import in_unicode, is_symbol_font

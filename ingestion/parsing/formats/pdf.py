@@ -16,16 +16,13 @@ from ingestion.parsing.formats.inner_files import PartKeeper
 from ingestion.parsing.formats.office_counts import note_parts
 from ingestion.parsing.formats.pandoc_tree import LAST_PERMALINK
 from ingestion.parsing.formats.pdf_counts import note_pages
-from ingestion.parsing.formats.pdf_headings import (
-    with_outline,
-    with_steps,
-    without_repeats,
-)
+from ingestion.parsing.formats.pdf_headings import with_outline, with_steps, without_repeats
 from ingestion.parsing.formats.pdf_layout import (
     LetterSizes,
     Page,
     Placed,
     contains_heading,
+    in_order,
     indented,
     rows_of,
     with_headings,
@@ -253,7 +250,8 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
     """The page's blocks, and its turned text; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
-    whole = with_values(with_whole_tables(page.blocks or (), page.text_items), page.text_items)
+    whole = with_whole_tables(page.blocks or (), page.text_items)
+    whole = in_order(with_values(whole, page.text_items))
     tables = [with_divided_rows(with_joined_rows(block), page.text_items) for block in whole]
     for layout in without_margins(tables):
         block = _block(layout, page.page_num)

@@ -217,6 +217,18 @@ def text_of(block: LayoutBlock) -> str:
     return " ".join([block.text or "", *(block.lines or ()), *cells])
 
 
+def in_order(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
+    """The blocks from top to bottom if none stands beside another, else in their order.
+
+    liteparse takes a gap within a table for one of the page, and a centred title above it for a
+    part of the right column.
+    """
+    ordered = sorted((one for one in blocks if one.bbox), key=lambda one: one.bbox.y)
+    ends = (one.bbox.y + one.bbox.height - LEVEL for one in ordered)
+    is_column = all(end < below.bbox.y for end, below in zip(ends, ordered[1:], strict=False))
+    return ordered if is_column and len(ordered) == len(blocks) else list(blocks)
+
+
 def around(*blocks: LayoutBlock) -> AnnotationRect | None:
     """The box around those of the blocks; None if none has one."""
     boxes = [block.bbox for block in blocks if block.bbox]

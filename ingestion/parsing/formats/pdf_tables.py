@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from ingestion.parsing.formats.header_rows import has_header_row
@@ -92,22 +92,22 @@ def with_whole_tables(
 
 
 def with_parted_cells(page: ParsedPage, letters: Letters) -> list[TextItem]:
-    """The pieces of text of a page with paragraphs side by side, those below two labels or more
-    parted at wide gaps; of another page as they are.
+    """The pieces of text of a page with paragraphs side by side, those below two labels or more,
+    or above two pieces of the next line, parted at wide gaps; of another page as they are.
 
     liteparse joins what is less than two letters apart: “OR-2210 22 mm” of two columns.
     """
     items: list[TextItem] = list(page.text_items)
-    boxes = [one.bbox if one.kind == "paragraph" else None for one in page.blocks or ()]
-    pairs = [(a, b) for a, b in pairwise(boxes) if a and b and _right(a) < b.x]
+    boxes = [one.bbox for one in page.blocks or () if one.bbox and one.kind == "paragraph"]
+    pairs = pairwise(sorted(boxes, key=lambda one: one.y))
     if not any(a.y < middle(b) < _end(a) or b.y < middle(a) < _end(b) for a, b in pairs):
         return items
     parted: dict[int, list[TextItem]] = {}
     labels: Sequence[TextItem] = ()
-    for line in by_line(items):
+    for line, below in pairwise([*by_line(items), []]):
         labels = line if len(line) >= max(len(labels), _FEWEST_COLUMNS) else labels
-        for item in line:
-            if sum(one.x < _right(item) and item.x < _right(one) for one in labels) > 1:
+        for item, others in product(line, (labels, below)):
+            if sum(one.x < _right(item) and item.x < _right(one) for one in others) > 1:
                 parted[id(item)] = parted_at_gaps(item, letters)
     return [part for item in items for part in parted.get(id(item), [item])]
 
@@ -181,10 +181,11 @@ def _grid(lines: Sequence[list[TextItem]], columns: Sequence[Span]) -> list[list
             rows[-1][at] = f"{rows[-1][at]} {item.text.strip()}".lstrip()
     if len(rows) < _FEWEST_ROWS or not has_header_row(rows):
         return []
-    names, *others = zip(*rows[1:], strict=True)
-    have_names = all(0 < len(name) <= _LONGEST_NAME and not name[0].islower() for name in names)
-    values = max(sum(map(_is_value, column)) for column in others)
-    if not have_names or 2 * values < len(names):
+    cells = list(zip(*rows[1:], strict=True))
+    # “Author:” begins a line of labels and values, which are two columns.
+    named = (0 < len(name) <= _LONGEST_NAME and not name[0].islower() for name in cells[0])
+    have_names = all(named) and not cells[0][0].endswith(":")
+    if not have_names or 2 * max(sum(map(_is_value, each)) for each in cells) < len(cells[0]):
         return []
     return [[LayoutCell(cell) for cell in row] for row in rows]
 

@@ -153,6 +153,19 @@ def test_sections_are_about_what_the_title_names() -> None:
     ]
 
 
+def test_steps_below_the_heading_of_the_case_asked_about_come_first() -> None:
+    """Those for the other case say more of the question's words, and did harm."""
+    heads = ("If you receive one", "If you have clicked a link")
+    steps = ("1. Do not click any link.", "1. Disconnect the computer from the network.")
+    text = "\n\n".join(each for pair in zip(heads, steps, strict=True) for each in pair)
+    sections = tuple((text.index(each), ("Phishing mails", each)) for each in heads)
+    held = passage(1, text, title="Phishing mails", sections=sections)
+    question = Query("What should I do after a click on a link in a phishing mail?")
+    found = extract(question, Context((held,)), embedder=None, most=1)
+    parts = found.quotes[0].parts
+    assert text[parts[0].start : parts[-1].end] == f"{heads[1]}\n\n{steps[1]}"
+
+
 def test_title_above_the_first_heading_is_no_answer() -> None:
     text = "House rules of Crane House\n\nQuiet hours\n\nFrom ten at night nobody drills."
     layout = ((0, BlockKind.PARAGRAPH), (28, BlockKind.HEADING), (41, BlockKind.PARAGRAPH))

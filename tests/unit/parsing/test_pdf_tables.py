@@ -416,3 +416,37 @@ def test_names_with_digits_have_amounts_beside_them(parse: Parse) -> None:
     amounts = ("5 815,00 €", "581,50 €", "1 900,00 €", "4 496,50 €")
     (paragraph,) = parse(_side_by_side(names, amounts), "a.pdf").blocks
     assert paragraph.text == "\n".join(map(" ".join, zip(names, amounts, strict=True)))
+
+
+@pytest.mark.parametrize("style", [[], [("GRID", (0, 0), (-1, -1), 0.5, "black")]])
+def test_a_small_table_below_a_centred_title_divides_no_page(
+    parse: Parse, style: list[object]
+) -> None:
+    rows = (
+        ("Code", "Meaning", "What to do"),
+        ("E07", "Motor cable loose", "Check the plug of the motor"),
+        ("E12", "Battery too cold", "Warm it to 10 degrees before riding"),
+        ("E15", "Sensor dirty", "Clean the sensor and refit it"),
+    )
+    title = ParagraphStyle("title", fontName="Helvetica-Bold", fontSize=18, leading=22, alignment=1)
+    head = ParagraphStyle("head", fontName="Helvetica-Bold", fontSize=14, leading=20)
+    body = ParagraphStyle("body", fontSize=10, leading=12)
+    out = io.BytesIO()
+    SimpleDocTemplate(out, invariant=1).build(
+        [
+            Paragraph("Falter manual", title),
+            Paragraph("Errors", head),
+            Paragraph("The display shows a code.", body),
+            Table(rows, style=style, spaceBefore=10, spaceAfter=10),
+            Paragraph("Torque", head),
+            Paragraph("The crank bolts are tightened to 38 Nm.", body),
+        ]
+    )
+    blocks = parse(out.getvalue(), "falter.pdf").blocks
+    texts = ["Falter manual", "Errors", "The display shows a code."]
+    assert [block.text for block in blocks[:3]] == texts
+    assert blocks[3].rows == rows
+    assert [block.text for block in blocks[4:]] == [
+        "Torque",
+        "The crank bolts are tightened to 38 Nm.",
+    ]
