@@ -26,7 +26,7 @@ PACKAGES = ("kbsite", "search", "ingestion", "common")
 # The code lines of the last release, 0.2.0, without the judged collections, which moved to
 # benchmarks/, and what was found to be of no use since: what grows beyond them is a feature with an
 # ADR.
-LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_942 - 520
+LAST_RELEASE = 66_210 - 609 - 130 - 283 - 92 - 390 - 238 - 414 - 490 - 1_942 - 539
 # The lines that each ADR allows for the feature that it names.
 ALLOWED: dict[str, int] = {
     "0002-identifiers": 211,  # the record that was asked for, at every door; clauses, articles
@@ -42,10 +42,10 @@ ALLOWED: dict[str, int] = {
     "0093-monitoring": 77,  # absent workers and a failing embedding model are named
     "0113-weights-by-question": 45,  # titles with all words of a short question; nearest' words
     "0124-normal-form": 496,  # one normal form of words, and second forms; short texts' languages
-    "0125-two-readers-of-pdf": 1_479,  # words, digits, directions, rows, labels, notes, boxes
+    "0125-two-readers-of-pdf": 1_489,  # words, digits, directions, rows, labels, notes, boxes
     "0126-text-of-office-files": 1_915,  # margins, comments, symbols, shapes, sheets, PPT tables
-    "0114-answers-without-a-model": 187,  # comparisons, counts; missing names, numbers, neighbours
-    "0127-nothing-is-ignored": 251,  # addresses, bodies and headers checked before an action runs
+    "0114-answers-without-a-model": 192,  # comparisons, counts; missing names, numbers, neighbours
+    "0127-nothing-is-ignored": 255,  # addresses, bodies and headers checked before an action runs
     "0128-conventions-of-the-api": 575,  # errors, ETags, keys, cursors, names, old ones until 0.4
     "0132-gate-files": 524,  # golden queries of a file, this site or another, reports, in CI
     "0130-one-scale-of-cosines": 211,  # every model's scale, and two models compared
