@@ -118,7 +118,7 @@ def text_boxes(letters: Letters) -> list[TextBox]:
     """The text boxes of a page, in the order in which they are written."""
     boxes: list[TextBox] = []
     for line in lines_of(letters):
-        for part in _parts(line):
+        for part in filter(text_on, _parts(line)):
             if boxes and boxes[-1].takes(part):
                 boxes[-1] = TextBox([*boxes[-1].lines, part])
             else:
@@ -127,16 +127,14 @@ def text_boxes(letters: Letters) -> list[TextBox]:
 
 
 def _parts(line: Line) -> Iterator[Line]:
-    """The parts of a line between its widest gaps; none of a line without ink."""
-    ink = [letter for letter in line.letters if not letter.text.isspace()]
+    """The parts of a line between its widest gaps; some are spaces alone."""
     start = 0
     for at, (before, after) in enumerate(pairwise(line.letters), 1):
         gap = after.left - before.right
         if gap > _BESIDE * (line.bottom - line.top) and not _is_mark(line.letters[start:at]):
             yield Line.of(line.letters[start:at])
             start = at
-    if ink:
-        yield Line.of(line.letters[start:])
+    yield Line.of(line.letters[start:])
 
 
 def _is_mark(letters: Sequence[Letter]) -> bool:
@@ -146,28 +144,34 @@ def _is_mark(letters: Sequence[Letter]) -> bool:
 def in_order(boxes: Sequence[TextBox]) -> list[TextBox]:
     """The boxes as they are read: parted at the widest gap, between columns or between rows.
 
-    The recursive cut of Nagy & Seth (1984).
+    The recursive cut of Nagy & Seth (1984), with a stack: many small boxes are cut many times.
     """
-    if len(boxes) < 2:
-        return list(boxes)
-    across = _widest([(box.left, box.right, box) for box in boxes])
-    down = _widest([(box.top, box.bottom, box) for box in boxes])
-    _, before = max(across, down, key=lambda cut: cut[0])
-    after = [box for box in boxes if box not in before]
-    if not before or not after:
-        return sorted(boxes, key=lambda box: (box.top, box.left))
-    return in_order(before) + in_order(after)
+    ordered: list[TextBox] = []
+    parts = [boxes]
+    while parts:
+        part = parts.pop()
+        across = _cut([(box.left, box.right, box) for box in part])
+        down = _cut([(box.top, box.bottom, box) for box in part])
+        _, before, after = max(across, down, key=lambda cut: cut[0])
+        if before:
+            parts += [after, before]
+        else:
+            ordered += sorted(after, key=lambda box: (box.top, box.left))
+    return ordered
 
 
-def _widest(spans: list[tuple[float, float, TextBox]]) -> tuple[float, list[TextBox]]:
-    """The widest gap between the spans, and the boxes before it; 0 and none without a gap."""
+def _cut(
+    spans: list[tuple[float, float, TextBox]],
+) -> tuple[float, list[TextBox], list[TextBox]]:
+    """The widest gap between the spans, and the boxes before and after it; all after none."""
     spans = sorted(spans, key=lambda span: span[:2])
     widest, place, end = 0.0, 0, spans[0][1]
     for at, (start, stop, _) in enumerate(spans):
         if start - end > widest:
             widest, place = start - end, at
         end = max(end, stop)
-    return widest, [box for _, _, box in spans[:place]]
+    boxes = [box for _, _, box in spans]
+    return widest, boxes[:place], boxes[place:]
 
 
 def _is_grid(boxes: Sequence[TextBox]) -> bool:

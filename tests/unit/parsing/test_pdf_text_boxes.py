@@ -8,6 +8,8 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import BlockKind
+from ingestion.parsing.formats.pdf_letters import Letter, Line
+from ingestion.parsing.formats.pdf_text_boxes import TextBox, in_order
 
 from .conftest import Parse
 
@@ -78,3 +80,28 @@ def test_a_table_with_many_columns_is_not_taken_apart(parse: Parse) -> None:
     places = [text.index(f"{name} 0") for name in ("Quay", "Depth", "Date", "Crew", "Ship")]
     assert places == sorted(places)
     assert places[-1] < text.index("Quay 1")
+
+
+def test_a_line_of_spaces_below_a_list_is_no_text(parse: Parse) -> None:
+    """PDFium sees the no-break spaces on the line of the next box."""
+    quay = (40, 300, 20, ["● cranes", "● pumps of the", "north basin", "\xa0" * 3])
+    water = (400, 228, 20, ["● tugs", "● dredgers"])
+    shore = (400, 300, 20, ["A harbour has", "a shore."])
+    blocks = parse(_slide(TITLE, quay, water, shore), "a.pdf").blocks
+    assert [block.text for block in blocks] == [
+        "Harbour works",
+        "cranes",
+        "pumps of the north basin",
+        "A harbour has a shore.",
+        "tugs",
+        "dredgers",
+    ]
+
+
+def test_more_boxes_are_ordered_than_calls_may_be_nested() -> None:
+    places = [float(2 * place) for place in range(1_100)]
+    boxes = [
+        TextBox([Line.of([Letter("a", at, at, at + 1, at + 1, (at, at), is_added=False)])])
+        for at in places
+    ]
+    assert [box.top for box in in_order(boxes[::-1])] == places
