@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingestion.parsing.formats.pdf_directions import is_alike
-from ingestion.parsing.formats.pdf_layout import LARGER, LONGEST_TITLE, rows_of, text_of
+from ingestion.parsing.formats.pdf_layout import LARGER, LONGEST_TITLE, middle, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, lines_of
 from ingestion.parsing.formats.pdf_tables import spelt
 
@@ -93,9 +93,10 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     usual = median(line.bottom - line.top for box in boxes for line in box.lines)
     headings = {spelt(text_of(one)): one.level for one in torn if one.kind == "heading"}
     made = [one for box in in_order(mixed) for one in _blocks(box, torn[0], usual, headings)]
-    first = blocks.index(torn[0])
+    first, top = blocks.index(torn[0]), min(box.top for box in mixed)
     rest = [one for one in blocks[first:] if one not in torn]
-    return [*blocks[:first], *made, *rest]
+    above = [one for one in rest if one.bbox and middle(one.bbox) < top]
+    return [*blocks[:first], *above, *made, *(one for one in rest if one not in above)]
 
 
 def _torn(

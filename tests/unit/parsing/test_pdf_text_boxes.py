@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from liteparse import AnnotationRect, LayoutBlock
+from pypdfium2 import PdfDocument
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import BlockKind
-from ingestion.parsing.formats.pdf_letters import Letter, Line
-from ingestion.parsing.formats.pdf_text_boxes import TextBox, in_order
+from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line
+from ingestion.parsing.formats.pdf_text_boxes import TextBox, in_order, with_text_boxes
 
 from .conftest import Parse
 
@@ -105,3 +109,19 @@ def test_more_boxes_are_ordered_than_calls_may_be_nested() -> None:
         for at in places
     ]
     assert [box.top for box in in_order(boxes[::-1])] == places
+
+
+def test_a_heading_above_comes_before_the_boxes() -> None:
+    """liteparse gave the numbers of two lists first, and their headings after them."""
+    torn = LayoutBlock(
+        kind="paragraph",
+        text=" ".join(f"{left} {right}" for left, right in zip(QUAY[3], WATER[3], strict=True)),
+        bbox=AnnotationRect(x=40, y=85, width=600, height=100),
+    )
+    title = AnnotationRect(x=40, y=15, width=300, height=30)
+    heading = LayoutBlock(kind="heading", text=TITLE[3][0], level=1, bbox=title)
+    page: Any = SimpleNamespace(width=720, height=405, blocks=[torn, heading])
+    with PdfDocument(_slide(TITLE, QUAY, WATER)) as document:
+        blocks = with_text_boxes(page, Letters(document[0]))
+    assert len(blocks) > 2
+    assert blocks[0] == heading
