@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _LETTERS, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 1.2, 1.0, 2.0, 0.8, 4
 _MARK = re.compile(r"([●•▪■○◦‣➢✓–\-\uf000-\uf0ff]|\(?\d{1,2}[.)])\s+(?=\S)")
 _END = re.compile(r"[.:?!]$")
+# PDFium's signs for a hyphen at the end of a line, where it sees no break.
+_HYPHENS = "\x02\ufffe"
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,12 @@ def text_boxes(letters: Letters) -> list[TextBox]:
 
 
 def _parts(line: Line) -> Iterator[Line]:
-    """The parts of a line between its widest gaps; some are spaces alone."""
+    """The parts of a line between its widest gaps and behind hyphens; some are spaces alone."""
     start = 0
     for at, (before, after) in enumerate(pairwise(line.letters), 1):
-        gap = after.left - before.right
-        if gap > _BESIDE * (line.bottom - line.top) and not _is_mark(line.letters[start:at]):
+        is_wide = after.left - before.right > _BESIDE * (line.bottom - line.top)
+        is_end = before.text in _HYPHENS
+        if is_end or (is_wide and not _is_mark(line.letters[start:at])):
             yield Line.of(line.letters[start:at])
             start = at
     yield Line.of(line.letters[start:])
@@ -234,4 +237,5 @@ def _pieces(box: TextBox) -> Iterator[tuple[str, str]]:
 
 def text_on(line: Line) -> str:
     """The text of the line; PDFium's sign for a hyphen at its end is a hyphen."""
-    return " ".join("".join(letter.text for letter in line.letters).replace("\x02", "-").split())
+    letters = ("-" if one.text in _HYPHENS else one.text for one in line.letters)
+    return " ".join("".join(letters).split())

@@ -13,7 +13,13 @@ from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import BlockKind
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line
-from ingestion.parsing.formats.pdf_text_boxes import TextBox, in_order, with_text_boxes
+from ingestion.parsing.formats.pdf_text_boxes import (
+    TextBox,
+    in_order,
+    text_boxes,
+    text_on,
+    with_text_boxes,
+)
 
 from .conftest import Parse
 
@@ -100,6 +106,15 @@ def test_a_line_of_spaces_below_a_list_is_no_text(parse: Parse) -> None:
         "tugs",
         "dredgers",
     ]
+
+
+def test_lines_with_a_word_parted_between_them_are_two() -> None:
+    """PDFium sees no break behind the hyphen: one line as high as two, which was a heading."""
+    quay = (40, 300, 16, ["The north basin is dredged inter-", "mittently, says the", "manual."])
+    water = (400, 300, 16, ["The south basin is not."])
+    with PdfDocument(_slide(quay, water)) as document:
+        boxes = text_boxes(Letters(document[0]))
+    assert [[text_on(line) for line in box.lines] for box in boxes] == [quay[3], water[3]]
 
 
 def test_more_boxes_are_ordered_than_calls_may_be_nested() -> None:
