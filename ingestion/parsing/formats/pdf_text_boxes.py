@@ -22,14 +22,14 @@ from ingestion.parsing.formats.pdf_tables import spelt
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, ParsedPage
 
-# Guesses: the letters of a slide at most, and its width by its height; by the height of a line, the
-# gap between two lines of a box, and the one between two boxes on a line; the share of a table's
-# cells that are a line; the columns of a slide at most.
-_LETTERS, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 1.2, 1.0, 2.0, 0.8, 4
+# Guesses: the letters and the boxes of a slide at most, and its width by its height; by the height
+# of a line, the gap between two lines of a box, and the one between two boxes on a line; the share
+# of a table's cells that are a line; the columns of a slide at most.
+_LETTERS, _BOXES, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 300, 1.2, 1.0, 2.0, 0.8, 4
 _MARK = re.compile(r"([●•▪■○◦‣➢✓–\-\uf000-\uf0ff]|\(?\d{1,2}[.)])\s+(?=\S)")
 _END = re.compile(r"[.:?!]$")
-# PDFium's signs for a hyphen at the end of a line, where it sees no break.
-_HYPHENS = "\x02\ufffe"
+PARTED = re.compile("[\x02\ufffe]")
+"""PDFium's signs for a hyphen at the end of a line, where it mostly sees no break."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     if page.width < _WIDE * page.height or letters.count > _LETTERS:
         return blocks
     boxes = text_boxes(letters)
-    torn, mixed = _torn(blocks, boxes)
+    torn, mixed = _torn(blocks, boxes) if len(boxes) <= _BOXES else ([], [])
     text = " ".join(text_on(line) for box in mixed for line in box.lines)
     if not torn or not is_alike(" ".join(map(text_of, torn)), text):
         return blocks
@@ -134,8 +134,7 @@ def _parts(line: Line) -> Iterator[Line]:
     start = 0
     for at, (before, after) in enumerate(pairwise(line.letters), 1):
         is_wide = after.left - before.right > _BESIDE * (line.bottom - line.top)
-        is_end = before.text in _HYPHENS
-        if is_end or (is_wide and not _is_mark(line.letters[start:at])):
+        if PARTED.match(before.text) or (is_wide and not _is_mark(line.letters[start:at])):
             yield Line.of(line.letters[start:at])
             start = at
     yield Line.of(line.letters[start:])
@@ -148,34 +147,28 @@ def _is_mark(letters: Sequence[Letter]) -> bool:
 def in_order(boxes: Sequence[TextBox]) -> list[TextBox]:
     """The boxes as they are read: parted at the widest gap, between columns or between rows.
 
-    The recursive cut of Nagy & Seth (1984), with a stack: many small boxes are cut many times.
+    The recursive cut of Nagy & Seth (1984).
     """
-    ordered: list[TextBox] = []
-    parts = [boxes]
-    while parts:
-        part = parts.pop()
-        across = _cut([(box.left, box.right, box) for box in part])
-        down = _cut([(box.top, box.bottom, box) for box in part])
-        _, before, after = max(across, down, key=lambda cut: cut[0])
-        if before:
-            parts += [after, before]
-        else:
-            ordered += sorted(after, key=lambda box: (box.top, box.left))
-    return ordered
+    if len(boxes) < 2:
+        return list(boxes)
+    across = _widest([(box.left, box.right, box) for box in boxes])
+    down = _widest([(box.top, box.bottom, box) for box in boxes])
+    _, before = max(across, down, key=lambda cut: cut[0])
+    after = [box for box in boxes if box not in before]
+    if not before or not after:
+        return sorted(boxes, key=lambda box: (box.top, box.left))
+    return in_order(before) + in_order(after)
 
 
-def _cut(
-    spans: list[tuple[float, float, TextBox]],
-) -> tuple[float, list[TextBox], list[TextBox]]:
-    """The widest gap between the spans, and the boxes before and after it; all after none."""
+def _widest(spans: list[tuple[float, float, TextBox]]) -> tuple[float, list[TextBox]]:
+    """The widest gap between the spans, and the boxes before it; 0 and none without a gap."""
     spans = sorted(spans, key=lambda span: span[:2])
     widest, place, end = 0.0, 0, spans[0][1]
     for at, (start, stop, _) in enumerate(spans):
         if start - end > widest:
             widest, place = start - end, at
         end = max(end, stop)
-    boxes = [box for _, _, box in spans]
-    return widest, boxes[:place], boxes[place:]
+    return widest, [box for _, _, box in spans[:place]]
 
 
 def _is_grid(boxes: Sequence[TextBox]) -> bool:
@@ -237,5 +230,4 @@ def _pieces(box: TextBox) -> Iterator[tuple[str, str]]:
 
 def text_on(line: Line) -> str:
     """The text of the line; PDFium's sign for a hyphen at its end is a hyphen."""
-    letters = ("-" if one.text in _HYPHENS else one.text for one in line.letters)
-    return " ".join("".join(letters).split())
+    return " ".join(PARTED.sub("-", "".join(letter.text for letter in line.letters)).split())

@@ -12,14 +12,8 @@ from pypdfium2 import PdfDocument
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import BlockKind
-from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line
-from ingestion.parsing.formats.pdf_text_boxes import (
-    TextBox,
-    in_order,
-    text_boxes,
-    text_on,
-    with_text_boxes,
-)
+from ingestion.parsing.formats.pdf_letters import Letters
+from ingestion.parsing.formats.pdf_text_boxes import text_boxes, text_on, with_text_boxes
 
 from .conftest import Parse
 
@@ -35,10 +29,10 @@ WATER = (400, 300, 16, ["On the water:", "1. tugs", "2. dredgers", "3. buoys"])
 Box = tuple[int, int, int, list[str]]
 
 
-def _slide(*boxes: Box) -> bytes:
+def _slide(*boxes: Box, size: tuple[int, int] = (720, 405)) -> bytes:
     """A page with these boxes, written one after the other: left, top, size of letters, lines."""
     out = io.BytesIO()
-    canvas = Canvas(out, pagesize=(720, 405), invariant=1)
+    canvas = Canvas(out, pagesize=size, invariant=1)
     for left, top, points, lines in boxes:
         canvas.setFont("Helvetica", points)
         for number, line in enumerate(lines):
@@ -117,13 +111,16 @@ def test_lines_with_a_word_parted_between_them_are_two() -> None:
     assert [[text_on(line) for line in box.lines] for box in boxes] == [quay[3], water[3]]
 
 
-def test_more_boxes_are_ordered_than_calls_may_be_nested() -> None:
-    places = [float(2 * place) for place in range(1_100)]
-    boxes = [
-        TextBox([Line.of([Letter("a", at, at, at + 1, at + 1, (at, at), is_added=False)])])
-        for at in places
-    ]
-    assert [box.top for box in in_order(boxes[::-1])] == places
+def test_a_page_of_more_boxes_than_slides_have_stays() -> None:
+    """Stairs of a thousand letters took more nested calls than Python has."""
+    stairs = [(2 + place, 2_190 - 2 * place, 1, ["x"]) for place in range(1_080)]
+    text = " ".join(f"{left} {right}" for left, right in zip(QUAY[3], WATER[3], strict=True))
+    everything = AnnotationRect(x=0, y=0, width=2_700, height=2_200)
+    torn = LayoutBlock(kind="paragraph", text=text + " x" * 1_080, bbox=everything)
+    page: Any = SimpleNamespace(width=2_700, height=2_200, blocks=[torn])
+    boxes = [(left + 1_500, top, points, lines) for left, top, points, lines in (QUAY, WATER)]
+    with PdfDocument(_slide(*stairs, *boxes, size=(2_700, 2_200))) as document:
+        assert with_text_boxes(page, Letters(document[0])) == [torn]
 
 
 def test_a_heading_above_comes_before_the_boxes() -> None:
