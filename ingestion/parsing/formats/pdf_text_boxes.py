@@ -15,19 +15,21 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingestion.parsing.formats.pdf_directions import is_alike
-from ingestion.parsing.formats.pdf_layout import LARGER, LONGEST_TITLE, rows_of, text_of
+from ingestion.parsing.formats.pdf_layout import LARGER, LONGEST_TITLE, middle, rows_of, text_of
 from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, lines_of
 from ingestion.parsing.formats.pdf_tables import spelt
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, ParsedPage
 
-# Guesses: the letters of a slide at most, and its width by its height; by the height of a line, the
-# gap between two lines of a box, and the one between two boxes on a line; the share of a table's
-# cells that are a line; the columns of a slide at most.
-_LETTERS, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 1.2, 1.0, 2.0, 0.8, 4
+# Guesses: the letters and the boxes of a slide at most, and its width by its height; by the height
+# of a line, the gap between two lines of a box, and the one between two boxes on a line; the share
+# of a table's cells that are a line; the columns of a slide at most.
+_LETTERS, _BOXES, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 300, 1.2, 1.0, 2.0, 0.8, 4
 _MARK = re.compile(r"([●•▪■○◦‣➢✓–\-\uf000-\uf0ff]|\(?\d{1,2}[.)])\s+(?=\S)")
 _END = re.compile(r"[.:?!]$")
+PARTED = re.compile("[\x02\ufffe]")
+"""PDFium's signs for a hyphen at the end of a line, where it mostly sees no break."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     if page.width < _WIDE * page.height or letters.count > _LETTERS:
         return blocks
     boxes = text_boxes(letters)
-    torn, mixed = _torn(blocks, boxes)
+    torn, mixed = _torn(blocks, boxes) if len(boxes) <= _BOXES else ([], [])
     text = " ".join(text_on(line) for box in mixed for line in box.lines)
     if not torn or not is_alike(" ".join(map(text_of, torn)), text):
         return blocks
@@ -93,9 +95,10 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
     usual = median(line.bottom - line.top for box in boxes for line in box.lines)
     headings = {spelt(text_of(one)): one.level for one in torn if one.kind == "heading"}
     made = [one for box in in_order(mixed) for one in _blocks(box, torn[0], usual, headings)]
-    first = blocks.index(torn[0])
+    first, top = blocks.index(torn[0]), min(box.top for box in mixed)
     rest = [one for one in blocks[first:] if one not in torn]
-    return [*blocks[:first], *made, *rest]
+    above = [one for one in rest if one.bbox and middle(one.bbox) < top]
+    return [*blocks[:first], *above, *made, *(one for one in rest if one not in above)]
 
 
 def _torn(
@@ -118,7 +121,7 @@ def text_boxes(letters: Letters) -> list[TextBox]:
     """The text boxes of a page, in the order in which they are written."""
     boxes: list[TextBox] = []
     for line in lines_of(letters):
-        for part in _parts(line):
+        for part in filter(text_on, _parts(line)):
             if boxes and boxes[-1].takes(part):
                 boxes[-1] = TextBox([*boxes[-1].lines, part])
             else:
@@ -127,16 +130,14 @@ def text_boxes(letters: Letters) -> list[TextBox]:
 
 
 def _parts(line: Line) -> Iterator[Line]:
-    """The parts of a line between its widest gaps; none of a line without ink."""
-    ink = [letter for letter in line.letters if not letter.text.isspace()]
+    """The parts of a line between its widest gaps and behind hyphens; some are spaces alone."""
     start = 0
     for at, (before, after) in enumerate(pairwise(line.letters), 1):
-        gap = after.left - before.right
-        if gap > _BESIDE * (line.bottom - line.top) and not _is_mark(line.letters[start:at]):
+        is_wide = after.left - before.right > _BESIDE * (line.bottom - line.top)
+        if PARTED.match(before.text) or (is_wide and not _is_mark(line.letters[start:at])):
             yield Line.of(line.letters[start:at])
             start = at
-    if ink:
-        yield Line.of(line.letters[start:])
+    yield Line.of(line.letters[start:])
 
 
 def _is_mark(letters: Sequence[Letter]) -> bool:
@@ -229,4 +230,4 @@ def _pieces(box: TextBox) -> Iterator[tuple[str, str]]:
 
 def text_on(line: Line) -> str:
     """The text of the line; PDFium's sign for a hyphen at its end is a hyphen."""
-    return " ".join("".join(letter.text for letter in line.letters).replace("\x02", "-").split())
+    return " ".join(PARTED.sub("-", "".join(letter.text for letter in line.letters)).split())

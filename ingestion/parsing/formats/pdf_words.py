@@ -26,7 +26,7 @@ from ingestion.parsing.formats.pdf_tables import (
     with_parted_headers,
     without_torn_columns,
 )
-from ingestion.parsing.formats.pdf_text_boxes import with_text_boxes
+from ingestion.parsing.formats.pdf_text_boxes import PARTED, with_text_boxes
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _WORD = re.compile(
 _RAISED_DIGIT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉]")
 _RAISED = re.compile(rf"(?<!\w)\w*{_RAISED_DIGIT.pattern}[\w⁻₋⁺₊]*")
 _LOOSE_POINT = re.compile(r" [.,;:)\]]")
-# PDFium's signs for a hyphen at a line's end. liteparse's reading has the whole word.
-_PARTED = re.compile("[\x02\ufffe]")
 # Scripts without spaces between words: Thai to Khmer, kana, Han, and their punctuation.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff60"
@@ -224,7 +222,7 @@ class PageWords:
         """PDFium's reading of the letters, None if it is not better than `text`."""
         start, stop = self._page.span(first, last)
         other = self._page.text[start:stop].replace(_WRAP, "")
-        if _PARTED.search(other):
+        if PARTED.search(other):  # liteparse's reading has the whole word
             return None
         is_raised = bool(_RAISED_DIGIT.search(other))
         if is_raised or self._doubtful(other) < self._doubtful(text):
