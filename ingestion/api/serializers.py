@@ -516,11 +516,13 @@ class CollectionSerializer(CleanSerializer[Collection]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         if {"groups", "visibility"} & attrs.keys():
-            is_for_groups = self.row.visibility == Visibility.GROUPS
-            kept = list(self.instance.groups.all()) if self.instance and is_for_groups else []
-            groups = attrs.get("groups", kept)
+            stored = list(self.instance.groups.all()) if self.instance else []
+            groups = attrs.get("groups", stored)
+            # A collection keeps its groups for the day on which it is for groups again.
+            is_changed = set(groups) != set(stored) or self.row.visibility == Visibility.GROUPS
             user = self.context["request"].user
-            if problem := groups_problem(self.row.visibility, groups, user):
+            problem = groups_problem(self.row.visibility, groups, user) if is_changed else ""
+            if problem:
                 raise serializers.ValidationError({"groups": [problem]})
         return attrs
 

@@ -106,7 +106,9 @@ def test_partial_change_is_validated_with_the_other_fields(api: APIClient, libra
     assert api.patch(address, {"visibility": "groups"}).status_code == 400
     assert api.patch(address, {"groups": ["insiders"]}).status_code == 400  # it is for others, too
     assert api.patch(address, {"visibility": "groups", "groups": ["insiders"]}).status_code == 200
+    public = {"visibility": "public", "groups": ["insiders"]}
     assert api.patch(address, {"visibility": "public"}).json()["groups"] == ["insiders"]
+    assert api.patch(address, public).status_code == 200  # as it was sent
     assert api.patch(address, {"chunk_tokens": 150, "overlap_tokens": 20}).status_code == 200
     assert api.put(address, {"name": "Whole"}).status_code == 405
 
