@@ -16,6 +16,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.mediatypes import media_type_matches
 
 from common.api.access import OPEN, requires
 from common.api.idempotency import HEADER
@@ -116,8 +117,11 @@ class AnswerViewSet(ApiViewSet[Answer]):
         question = answer_request(request, parameters)
         texts = parameters.validated_data["texts"]
         form = {"texts": texts, "absolute": request.build_absolute_uri}
-        accepted = map(request.accepted_type, (EVENT_STREAM, JSONRenderer.media_type))
-        events, whole = (each.quality if each else 0 for each in accepted)
+        accepts = request.accepted_types_by_precedence
+        events, whole = (
+            next((each.quality for each in accepts if media_type_matches(kind, str(each))), 0)
+            for kind in (EVENT_STREAM, JSONRenderer.media_type)
+        )
         if not events and not whole:
             raise NotAcceptable
         streams = parameters.validated_data.get("stream", events > whole)

@@ -150,6 +150,8 @@ class TestStreaming:
             ("application/json, text/event-stream;q=0.9", False),
             ("text/event-stream, application/json", False),  # as dear: the other needs no reader
             ("*/*", False),
+            ("application/json; charset=utf-8", False),
+            ("text/event-stream;charset=utf-8, application/json;q=0.9", True),
         ],
     )
     def test_the_type_that_accept_prefers_is_sent(
