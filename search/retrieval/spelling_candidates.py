@@ -102,9 +102,9 @@ near AS (
     ) alike
 ),
 nearest AS MATERIALIZED (
-    SELECT *, replace(replace(replace(translate(
+    SELECT *, replace(replace(replace(replace(translate(
                   left(lexeme, {SAME_BEGINNING}), 'äöü', 'aou'
-              ), 'a', '[aä]'), 'o', '[oö]'), 'u', '[uü]') AS beginning
+              ), 'a', '[aä]'), 'o', '[oö]'), 'u', '[uü]'), 'i', '[iİ]') AS beginning
     FROM near WHERE place <= {MOST_STEMS} AND lexeme ~ '^[[:alpha:]]{{{{{SAME_BEGINNING}}}}}'
 )
 SELECT DISTINCT nearest.word, spelt.word, nearest.chunks, beside.chunks

@@ -59,6 +59,11 @@ def test_a_word_that_begins_with_an_umlaut_is_corrected() -> None:
     assert ask("höchstdosiss Articain").corrected_from == "höchstdosiss Articain"
 
 
+def test_a_word_that_begins_with_a_dotted_capital_is_corrected() -> None:
+    make_document(make_collection("Gezi", language="tr"), "İstanbul vapuru", file_name="gezi.txt")
+    assert ask("istambul vapuru").corrected_from == "istambul vapuru"
+
+
 def test_both_of_two_misspelt_words_are_corrected() -> None:
     """The passages of a stem that are read first all have another word of it."""
     shelf = make_collection("Manual", language="en")
