@@ -30,8 +30,9 @@ OVERLAP = 2.4  # the share of the question's idf that the sentence says
 CONTEXT_OVERLAP = 3.0  # ... with the sentence before, the title and the headings
 PASSAGE_OVERLAP = 2.2  # ... that the whole passage says
 # ... that the heading of its section says: “If you have clicked a link” stands above the steps for
-# that case, while those for the other say “Do not click any link”. A guess.
-HEADING_OVERLAP = 3.0
+# that case, while those for the other say “Do not click any link”. A guess, less than
+# OVERLAP: with 3 a sentence without a word of the question came before one below another heading.
+HEADING_OVERLAP = 1.5
 RECIPROCAL_RANK = 3.0  # 1 / rank of the passage
 MEANING = 2.3  # a standard deviation of the cosine among the sentences compared
 # It is the first of its section to say what the question's term is; chosen on forty questions about

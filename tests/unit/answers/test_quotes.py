@@ -166,6 +166,17 @@ def test_steps_below_the_heading_of_the_case_asked_about_come_first() -> None:
     assert text[parts[0].start : parts[-1].end] == f"{heads[1]}\n\n{steps[1]}"
 
 
+def test_a_heading_says_less_than_the_sentence() -> None:
+    """Only the two best by words are compared by meaning: “The store signs” was one of them."""
+    heads = ("Opening hours", "Deliveries")
+    texts = ("Deliveries are taken until three.", "Deliveries need a forklift. The store signs.")
+    text = "\n\n".join(each for pair in zip(heads, texts, strict=True) for each in pair)
+    sections = tuple((text.index(f"{each}\n"), ("Handbook", each)) for each in heads)
+    held = passage(1, text, title="Handbook", sections=sections)
+    question, embedder = "Until when are deliveries taken?", Alike("until")
+    assert quoted(question, Context((held,)), most=1, embedder=embedder) == [texts[0]]
+
+
 def test_title_above_the_first_heading_is_no_answer() -> None:
     text = "House rules of Crane House\n\nQuiet hours\n\nFrom ten at night nobody drills."
     layout = ((0, BlockKind.PARAGRAPH), (28, BlockKind.HEADING), (41, BlockKind.PARAGRAPH))
