@@ -115,8 +115,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
         """
         parameters = read_body(request, AskParameters)
         question = answer_request(request, parameters)
-        texts = parameters.validated_data["texts"]
-        form = {"texts": texts, "absolute": request.build_absolute_uri}
+        form = {"texts": parameters.validated_data["texts"], "absolute": request.build_absolute_uri}
         accepts = request.accepted_types_by_precedence
         events, whole = (
             next((each.quality for each in accepts if media_type_matches(kind, str(each))), 0)
@@ -126,8 +125,7 @@ class AnswerViewSet(ApiViewSet[Answer]):
             raise NotAcceptable
         streams = parameters.validated_data.get("stream", events > whole)
         if HEADER in request.headers and (streams or not question.is_recorded):
-            text = "A stream, and what is not stored, has no repetition."
-            raise ValidationError({HEADER: [text]})
+            raise ValidationError({HEADER: ["A stream and what is not stored have no repetition."]})
         if streams and parameters.validated_data["rectangles"]:
             raise ValidationError({"rectangles": ["A stream has none."]})
         if streams:

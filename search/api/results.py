@@ -72,8 +72,7 @@ class DirectSerializer(serializers.Serializer[Row]):
         child = getattr(field, "child", field)
         # Others need no context: their fields are copied once.
         own = type(child)(context=self.context) if isinstance(child, DirectSerializer) else child
-        is_serializer = isinstance(child, serializers.Serializer)
-        show = (own if is_serializer else field).to_representation
+        show = (own if isinstance(child, serializers.Serializer) else field).to_representation
         if field.source == "*":
             return show
         get = attrgetter(field.source or name)

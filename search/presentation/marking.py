@@ -51,8 +51,7 @@ def with_nearest(
             result = results[place]
             spent = time.perf_counter() - started
             # A character is expected to take as long as those before it.
-            expected = spent * len(result.text) / chars if chars else 0.0
-            if spent + expected > SECONDS:
+            if spent * ((chars + len(result.text)) / chars if chars else 1) > SECONDS:
                 logger.debug("No time for the nearest sentences of all results")
                 break
             chars += len(result.text)
