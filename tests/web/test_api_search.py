@@ -321,11 +321,14 @@ def test_what_a_search_found_waits_for_no_garbage_collection(
     handler.load_middleware()
     gc.collect()
     gc.disable()
+    # A failed test may keep others.
+    before = [each for each in gc.get_objects() if type(each) is SearchResponse]
     try:
         response = handler.get_response(rf.get(address, {"q": "How does sourdough bread rise?"}))
         assert response.status_code == 200
         assert b"Bakery" in response.content
         del response
-        assert not [each for each in gc.get_objects() if type(each) is SearchResponse]
+        after = [each for each in gc.get_objects() if type(each) is SearchResponse]
+        assert len(after) == len(before)
     finally:
         gc.enable()
