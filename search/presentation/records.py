@@ -195,7 +195,8 @@ def numbered_names(text: str) -> list[tuple[str, str]]:
 
 
 def _without_separators(word: str) -> str:
-    return re.sub(r"[.,]00?$|[\W_]+", "", word).casefold()
+    # 12.00 is 12, but v2.0 is not v2.
+    return re.sub(r"[\W_]+", "", re.sub(r"^([\d.,]+)[.,]00?$", r"\1", word)).casefold()
 
 
 def _literal(typed: str) -> re.Pattern[str]:

@@ -200,10 +200,11 @@ def test_a_record_that_nothing_holds_has_no_strong_evidence(missing: str, held: 
         ("2340000", True),
         ("48900", True),
         ("2340001", False),
+        ("What is v2.0?", False),
     ],
 )
 def test_a_number_with_other_separators_is_held(name: str, held: bool) -> None:
-    text = "# Purchases\n\nA crane for 2,340,000 USD; the slipway cost 48.900,00 EUR.\n"
+    text = "# Purchases\n\nA crane for 2,340,000 USD; the slipway, v2, 48.900,00 EUR.\n"
     make_document(make_collection("papers"), text, file_name="papers.md")
     assert any(each.holds_record for each in ask("papers", name).results) == held
 
