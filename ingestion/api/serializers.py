@@ -521,8 +521,7 @@ class CollectionSerializer(CleanSerializer[Collection]):
             # A collection keeps its groups for the day on which it is for groups again.
             is_changed = set(groups) != set(stored) or self.row.visibility == Visibility.GROUPS
             user = self.context["request"].user
-            problem = groups_problem(self.row.visibility, groups, user) if is_changed else ""
-            if problem:
+            if is_changed and (problem := groups_problem(self.row.visibility, groups, user)):
                 raise serializers.ValidationError({"groups": [problem]})
         return attrs
 
