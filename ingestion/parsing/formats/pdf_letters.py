@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[-−–+]?\d+")
 _BREAK = "\r\n"
 _LINE = re.compile(r"[^\r\n]+")
+PARTED = re.compile("[\x02\ufffe]")
+"""PDFium's signs for a hyphen at the end of a line, where it mostly sees no break."""
 _ASIAN = re.compile("[\u0e01-\u0e5b\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # Spaces that PDFium adds after a narrow mark of Thai, and where a program sets a small gap between
 # an ideograph or a syllable of Hangul and a number, a Latin letter or a point.
@@ -129,6 +131,11 @@ class Line:
     @classmethod
     def of(cls, letters: Sequence[Letter]) -> Line:
         return cls(letters, min(one.top for one in letters), max(one.bottom for one in letters))
+
+    @property
+    def text(self) -> str:
+        """Its letters, those for a hyphen as one."""
+        return PARTED.sub("-", "".join(letter.text for letter in self.letters))
 
     def has_columns(self) -> bool:
         """Whether its letters are more than the height of the line apart somewhere."""

@@ -474,12 +474,11 @@ def _column_text(table: LayoutBlock, written: str, letters: Letters) -> LayoutBl
     if len(full) < _FEWEST_ROWS or len(torn) < _TORN * len(full) or not _go_on(cells):
         return None
     parts = [TextLine.of(part) for line in lines_of(letters) if (part := line.within(box))]
-    texts = ["".join(letter.text for letter in part.letters) for part in parts]
+    texts = [part.text for part in parts]
     narrow = sum(not part.has_columns() for part in parts)
     if narrow < _NARROW * len(parts) or not _go_on(texts):
         return None
-    # PDFium's sign for a hyphen at a line's end.
-    text = " ".join(" ".join(texts).replace("\x02", "-").split())
+    text = " ".join(" ".join(texts).split())
     return _paragraph(table, text) if is_alike(text_of(table), text) else None
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ingestion.parsing.formats.pdf_directions import is_alike
 from ingestion.parsing.formats.pdf_layout import LARGER, LONGEST_TITLE, middle, rows_of, text_of
-from ingestion.parsing.formats.pdf_letters import Letter, Letters, Line, lines_of
+from ingestion.parsing.formats.pdf_letters import PARTED, Letters, Line, lines_of
 from ingestion.parsing.formats.pdf_tables import spelt
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _LETTERS, _BOXES, _WIDE, _BELOW, _BESIDE, _CELLS, _COLUMNS = 4_000, 300, 1.2, 1.0, 2.0, 0.8, 4
 _MARK = re.compile(r"([●•▪■○◦‣➢✓–\-\uf000-\uf0ff]|\(?\d{1,2}[.)])\s+(?=\S)")
 _END = re.compile(r"[.:?!]$")
-PARTED = re.compile("[\x02\ufffe]")
-"""PDFium's signs for a hyphen at the end of a line, where it mostly sees no break."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,9 @@ class TextBox:
         last = self.lines[-1]
         height, other = last.bottom - last.top, line.bottom - line.top
         is_below = -0.5 * height < line.top - last.bottom < _BELOW * min(height, other)
-        is_alike = max(height, other) < LARGER * min(height, other)
+        is_as_large = max(height, other) < LARGER * min(height, other)
         is_across = line.letters[0].left < self.right and line.letters[-1].right > self.left
-        return is_below and is_alike and is_across and line.top > last.top
+        return is_below and is_as_large and is_across and line.top > last.top
 
     def has_labels(self) -> bool:
         """Whether its lines are labels, whose values stand beside them."""
@@ -94,7 +92,7 @@ def with_text_boxes(page: ParsedPage, letters: Letters) -> list[LayoutBlock]:
         return blocks
     usual = median(line.bottom - line.top for box in boxes for line in box.lines)
     headings = {spelt(text_of(one)): one.level for one in torn if one.kind == "heading"}
-    made = [one for box in in_order(mixed) for one in _blocks(box, torn[0], usual, headings)]
+    made = [one for box in _in_order(mixed) for one in _blocks(box, torn[0], usual, headings)]
     first, top = blocks.index(torn[0]), min(box.top for box in mixed)
     rest = [one for one in blocks[first:] if one not in torn]
     above = [one for one in rest if one.bbox and middle(one.bbox) < top]
@@ -134,17 +132,13 @@ def _parts(line: Line) -> Iterator[Line]:
     start = 0
     for at, (before, after) in enumerate(pairwise(line.letters), 1):
         is_wide = after.left - before.right > _BESIDE * (line.bottom - line.top)
-        if PARTED.match(before.text) or (is_wide and not _is_mark(line.letters[start:at])):
+        if is_wide or PARTED.match(before.text):
             yield Line.of(line.letters[start:at])
             start = at
     yield Line.of(line.letters[start:])
 
 
-def _is_mark(letters: Sequence[Letter]) -> bool:
-    return _MARK.fullmatch("".join(letter.text for letter in letters).strip() + " x") is not None
-
-
-def in_order(boxes: Sequence[TextBox]) -> list[TextBox]:
+def _in_order(boxes: Sequence[TextBox]) -> list[TextBox]:
     """The boxes as they are read: parted at the widest gap, between columns or between rows.
 
     The recursive cut of Nagy & Seth (1984).
@@ -157,7 +151,7 @@ def in_order(boxes: Sequence[TextBox]) -> list[TextBox]:
     after = [box for box in boxes if box not in before]
     if not before or not after:
         return sorted(boxes, key=lambda box: (box.top, box.left))
-    return in_order(before) + in_order(after)
+    return _in_order(before) + _in_order(after)
 
 
 def _widest(spans: list[tuple[float, float, TextBox]]) -> tuple[float, list[TextBox]]:
@@ -197,13 +191,12 @@ def _blocks(
     rect = replace(
         like.bbox, x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top
     )
+    nothing = dict.fromkeys(("level", "marker", "ordered", "lines", "header", "rows"))
     is_large = box.lines[0].bottom - box.lines[0].top >= LARGER * usual
     for mark, text in _pieces(box):
-        block = replace(like, kind="paragraph", text=text, lines=None, header=None, rows=None)
-        block = replace(block, level=None, marker=None, ordered=None, bbox=rect)
+        block = replace(like, kind="paragraph", text=text, bbox=rect, **nothing)
         if mark:
-            ordered = mark[-1] in ".)"
-            block = replace(block, kind="list_item", level=0, marker=mark, ordered=ordered)
+            block = replace(block, kind="list_item", level=0, marker=mark, ordered=mark[-1] in ".)")
         elif spelt(text) in headings or (is_large and len(text) <= LONGEST_TITLE):
             block = replace(block, kind="heading", level=headings.get(spelt(text)) or 2)
         yield block
@@ -229,5 +222,5 @@ def _pieces(box: TextBox) -> Iterator[tuple[str, str]]:
 
 
 def text_on(line: Line) -> str:
-    """The text of the line; PDFium's sign for a hyphen at its end is a hyphen."""
-    return " ".join(PARTED.sub("-", "".join(letter.text for letter in line.letters)).split())
+    """The words of the line, one space between each."""
+    return " ".join(line.text.split())

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 from ingestion.domain import CELL_SEPARATOR, Block, BlockKind
 from ingestion.parsing.formats.pdf_directions import RIGHT_TO_LEFT, in_reading_order
 from ingestion.parsing.formats.pdf_layout import Placed
-from ingestion.parsing.formats.pdf_letters import Letters, PageText, page_text
+from ingestion.parsing.formats.pdf_letters import PARTED, Letters, PageText, page_text
 from ingestion.parsing.formats.pdf_notes import Note, notes_on
 from ingestion.parsing.formats.pdf_tables import (
     with_parted_cells,
     with_parted_headers,
     without_torn_columns,
 )
-from ingestion.parsing.formats.pdf_text_boxes import PARTED, with_text_boxes
+from ingestion.parsing.formats.pdf_text_boxes import with_text_boxes
 from ingestion.parsing.formats.ruled_tables import with_ruled_tables
 
 if TYPE_CHECKING:
